@@ -1,5 +1,5 @@
 //! What is certainly not in an id table: a small Bloom filter in memory. Every append has to know that its id
-//! is new, and without this it would read a page of each table to be told so.
+//! is new, and without the filter it would read a page of each table to find that out.
 
 use crate::limits;
 

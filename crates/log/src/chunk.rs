@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bough_record::{Envelope, Fold, Head, StoredEnvelope};
 
 use crate::format::StreamLine;
-use crate::state::Place;
+use crate::state::FrameLocation;
 
 /// Frames that one write and one sync make durable.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct Queued<F: Fold> {
     pub(crate) payload: Range<usize>,
     pub(crate) seq: u64,
     pub(crate) last_step: Option<u64>,
-    pub(crate) place: Place,
+    pub(crate) location: FrameLocation,
     pub(crate) fold: FoldStep<F>,
 }
 
@@ -47,8 +47,12 @@ pub(crate) enum FoldStep<F> {
 
 impl<F: Fold> Chunk<F> {
     /// The records, in order.
-    pub(crate) fn stored(&self) -> impl Iterator<Item = (StoredEnvelope<'_>, Place, &FoldStep<F>)> {
-        self.records.iter().map(|queued| (queued.stored(&self.bytes), queued.place, &queued.fold))
+    pub(crate) fn stored(
+        &self,
+    ) -> impl Iterator<Item = (StoredEnvelope<'_>, FrameLocation, &FoldStep<F>)> {
+        self.records
+            .iter()
+            .map(|queued| (queued.stored(&self.bytes), queued.location, &queued.fold))
     }
 }
 

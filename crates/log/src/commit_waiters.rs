@@ -1,4 +1,4 @@
-//! Threads that wait for whoever commits. Each is woken by itself and only when it is its turn, so that a
+//! Threads that wait for the one that commits. Each is woken by itself and only when it has something to do, so that a
 //! commit does not set all of them on one lock.
 
 use std::sync::Arc;
@@ -7,46 +7,42 @@ use std::thread::Thread;
 
 use crate::writer::Ticket;
 
-/// Nothing was said yet.
-const NOTHING: u8 = 0;
+/// The thread has no signal yet.
+const WAITING: u8 = 0;
 /// What it waits for is durable.
 const DURABLE: u8 = 1;
-/// Something else happened: it has to look for itself.
-const LOOK: u8 = 2;
+/// Something else happened: the thread has to read the queue again.
+const RECHECK: u8 = 2;
 
 /// One waiting thread.
 #[derive(Debug)]
 pub(crate) struct CommitWaiter {
     thread: Thread,
-    told: AtomicU8,
+    signal: AtomicU8,
 }
 
 impl CommitWaiter {
     fn of_this_thread() -> Self {
-        Self { thread: std::thread::current(), told: AtomicU8::new(NOTHING) }
+        Self { thread: std::thread::current(), signal: AtomicU8::new(WAITING) }
     }
 
-    /// Waits until it is told something; says whether that was that its ticket is durable.
+    /// Waits for a signal; returns whether its ticket is durable.
     pub(crate) fn sleep(&self) -> bool {
         loop {
-            match self.told.load(Ordering::Acquire) {
-                NOTHING => std::thread::park(),
-                told => return told == DURABLE,
+            match self.signal.load(Ordering::Acquire) {
+                WAITING => std::thread::park(),
+                signal => return signal == DURABLE,
             }
         }
     }
 
-    fn tell(&self, what: u8) {
-        self.told.store(what, Ordering::Release);
+    fn wake(&self, signal: u8) {
+        self.signal.store(signal, Ordering::Release);
         self.thread.unpark();
     }
 
-    pub(crate) fn tell_durable(&self) {
-        self.tell(DURABLE);
-    }
-
-    pub(crate) fn tell_to_look(&self) {
-        self.tell(LOOK);
+    pub(crate) fn wake_durable(&self) {
+        self.wake(DURABLE);
     }
 }
 
@@ -71,15 +67,15 @@ impl CommitWaiters {
         taken.map(|(_, waiter)| waiter).collect()
     }
 
-    /// The one that waits longest looks for itself: whoever led leaves, and there is more to commit.
+    /// Wakes the thread that waits longest, so that it commits: the leader leaves, and there is more to commit.
     pub(crate) fn hand_over(&mut self) {
         if !self.waiting.is_empty() {
-            self.waiting.remove(0).1.tell_to_look();
+            self.waiting.remove(0).1.wake(RECHECK);
         }
     }
 
-    /// Everybody looks: nothing more becomes durable.
-    pub(crate) fn tell_all_to_look(&mut self) {
-        self.waiting.drain(..).for_each(|(_, waiter)| waiter.tell_to_look());
+    /// Wakes all: nothing more becomes durable.
+    pub(crate) fn recheck_all(&mut self) {
+        self.waiting.drain(..).for_each(|(_, waiter)| waiter.wake(RECHECK));
     }
 }

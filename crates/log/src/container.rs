@@ -43,8 +43,8 @@ impl Container {
     }
 
     /// Refuses a manifest of another incarnation than the folder is named after: one was copied or moved over the other.
-    pub(crate) fn check_life(&self, manifest: &Manifest) -> Result<()> {
-        let named = parse_container_name(self.dir.file_name()).map(|(_, life)| life);
+    pub(crate) fn check_incarnation(&self, manifest: &Manifest) -> Result<()> {
+        let named = parse_container_name(self.dir.file_name()).map(|(_, incarnation)| incarnation);
         if named == Some(manifest.incarnation) {
             return Ok(());
         }
@@ -172,7 +172,7 @@ pub(crate) fn unescape_id(escaped: &str) -> Option<String> {
         });
     }
     let id = String::from_utf8(bytes).ok()?;
-    // Only what escaping gives is a name: a cut one, or one that somebody else made, is not.
+    // Only what escaping gives is a name: one that is cut, or that another program made, is not.
     escape_id(&id).is_ok_and(|again| again == escaped).then_some(id)
 }
 

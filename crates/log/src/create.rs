@@ -7,12 +7,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bough_platform::{Platform, RelPath};
 
 use crate::container::{Container, STAGING, check_id};
-use crate::error::{LogError, Result};
+use crate::error::Result;
 use crate::format::{
     BatchPlace, BranchHeads, Checkpoint, FrameHeader, Manifest, Position, StoreState, encode_frame,
     schema,
 };
-use crate::options::Options;
 use crate::queue::check_batch;
 use crate::record;
 use crate::store::LogStore;
@@ -28,38 +27,17 @@ pub(crate) fn create<F: Fold>(
 ) -> Result<Head> {
     check_id(id)?;
     check_batch(records)?;
-    check_first_links(records)?;
+    record::check_links(records, |_| Ok(None))?;
     let platform = &store.inner.platform;
     let mut random = [0; 16];
     platform.entropy.fill(&mut random)?;
     let live = Container::live(id, Incarnation::new(random))?;
-    let shard = store.lock_free_place(id)?;
+    let shard = store.lock_unused_id(id)?;
     let staged = live.moved_to(STAGING)?;
     let head = build(platform, &staged, id, Incarnation::new(random), records)?;
-    platform.disk.rename(&staged.dir, &live.dir)?;
-    platform.disk.sync_dir(&live.dir.parent())?;
-    // A move between folders is certain only when both are synced.
-    platform.disk.sync_dir(&staged.dir.parent())?;
+    store.move_container(&staged.dir, &live.dir)?;
     drop(shard);
     Ok(head)
-}
-
-/// In a first batch every parent and target must be earlier in the batch itself.
-fn check_first_links(records: &[Envelope<'_>]) -> Result<()> {
-    let mut known = std::collections::HashSet::new();
-    for record in records {
-        for linked in record::links(record) {
-            if !known.contains(linked) {
-                return Err(LogError::UnknownEntry { entry: linked.to_owned() });
-            }
-        }
-        if let Some(id) = record.id.as_deref()
-            && !known.insert(id)
-        {
-            return Err(LogError::Duplicate { entry: id.to_owned(), seq: 0 });
-        }
-    }
-    Ok(())
 }
 
 fn build(
@@ -106,20 +84,9 @@ fn first_frames(
         let seq = head.seq + 1;
         let header = FrameHeader {
             seq,
-            segment: 1,
             frame: seq,
             batch: BatchPlace { index: u32::try_from(index).unwrap_or(u32::MAX), count },
-            write_start: 1,
-            kind: Cow::Borrowed(&record.kind),
-            id: record.id.as_deref().map(Cow::Borrowed),
-            parent: record.parent.as_deref().map(Cow::Borrowed),
-            target: record.target.as_deref().map(Cow::Borrowed),
-            revision: record.revision,
-            settles_v1: None,
-            last_step: None,
-            blobs: Vec::new(),
-            at_ms: record.at_ms,
-            nonce: Cow::Owned(URL_SAFE_NO_PAD.encode(nonce)),
+            ..FrameHeader::of(record, Cow::Owned(URL_SAFE_NO_PAD.encode(nonce)))
         };
         let (chain, _) = encode_frame(&header, &record.payload, head.chain, &mut bytes);
         head = Head { seq, chain, ..head };
@@ -137,11 +104,7 @@ fn first_manifest(
     position: Position,
 ) -> Result<Manifest> {
     let now = platform.clock.now_ms();
-    let state = StoreState::Clean
-        .go(StoreState::Dirty)?
-        .go(StoreState::SegmentSealed)?
-        .go(StoreState::Indexed)?
-        .go(StoreState::Checkpointed)?;
+    let state = StoreState::Clean.go_through(&StoreState::ROUND)?;
     let last = records.iter().rev().find_map(|record| record.id.as_deref());
     let leaf = records.iter().rev().find_map(|record| match &*record.kind {
         kind::ENTRY => Some(record.id.as_deref()),
@@ -174,7 +137,7 @@ fn first_manifest(
 }
 
 /// Removes what interrupted builds left behind.
-pub(crate) fn sweep_staging(platform: &Platform, _: &Options) -> Result<()> {
+pub(crate) fn sweep_staging(platform: &Platform) -> Result<()> {
     let dir = RelPath::parse(STAGING)?;
     let now = platform.clock.now_ms();
     for listed in platform.disk.list(&dir)? {

@@ -13,19 +13,19 @@ pub enum LogError {
         id: String,
     },
     /// A log of this id is there already.
-    #[error("a log {id:?} exists already")]
+    #[error("log {id:?} exists already")]
     Exists {
         /// The id asked for.
         id: String,
     },
     /// Something was appended since the caller looked.
-    #[error("the log has moved on to record {}: read it again and retry", current.seq)]
+    #[error("the log is at record {} by now; read it again and retry", current.seq)]
     Conflict {
         /// Where the log is now.
         current: Head,
     },
     /// The entry is in the log already.
-    #[error("entry {entry:?} is there already, as record {seq}")]
+    #[error("entry {entry:?} exists already, as record {seq}; use another id")]
     Duplicate {
         /// The entry's id.
         entry: String,
@@ -40,7 +40,7 @@ pub enum LogError {
     },
     /// Another process, or another handle, is writing this log.
     #[error(
-        "another process is writing this log ({holder}); reading is possible, writing when it ends"
+        "another process is writing this log ({holder}); read it, or write when that process has ended"
     )]
     Locked {
         /// What the holder wrote into the lock.
@@ -101,6 +101,15 @@ pub enum LogError {
 
 /// The result of anything that touches a log.
 pub type Result<T> = std::result::Result<T, LogError>;
+
+/// `None` when the file or folder does not exist.
+pub(crate) fn if_there<T>(done: io::Result<T>) -> Result<Option<T>> {
+    match done {
+        Ok(done) => Ok(Some(done)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
 
 impl From<io::Error> for LogError {
     fn from(error: io::Error) -> Self {

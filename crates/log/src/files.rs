@@ -1,10 +1,11 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bough_platform::{Access, Disk, File};
 
 use crate::container::Container;
-use crate::error::{Damage, DamageKind, Result};
+use crate::error::{Damage, DamageKind, Result, if_there};
 use crate::format::{Frame, FrameError, OffsetRow, decode_frame};
+use crate::sync::lock;
 
 /// Segment files that one log keeps open for reading.
 const OPEN_SEGMENTS_MAX: usize = 8;
@@ -24,7 +25,7 @@ impl Files {
 
     /// A segment for reading.
     pub(crate) fn segment(&self, number: u64) -> Result<Arc<dyn File>> {
-        let mut open = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = lock(&self.segments);
         if let Some(found) = open.iter().position(|(n, _)| *n == number) {
             let entry = open.remove(found);
             let file = Arc::clone(&entry.1);
@@ -32,13 +33,8 @@ impl Files {
             return Ok(file);
         }
         let path = self.container.segment(number)?;
-        let file: Arc<dyn File> = match self.disk.open(&path, Access::Read) {
-            Ok(file) => file.into(),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(missing_segment(number).into());
-            }
-            Err(error) => return Err(error.into()),
-        };
+        let file = if_there(self.disk.open(&path, Access::Read))?;
+        let file: Arc<dyn File> = file.ok_or_else(|| missing_segment(number))?.into();
         if open.len() == OPEN_SEGMENTS_MAX {
             open.remove(0);
         }
@@ -117,8 +113,7 @@ pub(crate) fn frame_of<'a>(line: &'a [u8], row: &OffsetRow) -> Result<Frame<'a>>
 }
 
 pub(crate) fn frame_damage(row: &OffsetRow, detail: &str) -> Damage {
-    let file = format!("segments/{:016}.seg", row.segment);
-    Damage::new(DamageKind::Frame, file, row.offset, detail).of(row.seq)
+    Damage::new(DamageKind::Frame, segment_file(row.segment), row.offset, detail).of(row.seq)
 }
 
 pub(crate) fn row_damage(seq: u64, detail: &str) -> Damage {
@@ -127,6 +122,10 @@ pub(crate) fn row_damage(seq: u64, detail: &str) -> Damage {
 }
 
 pub(crate) fn missing_segment(number: u64) -> Damage {
-    let file = format!("segments/{number:016}.seg");
-    Damage::new(DamageKind::MissingSegment, file, 0, "the file is not there")
+    Damage::new(DamageKind::MissingSegment, segment_file(number), 0, "the file is missing")
+}
+
+/// A segment's file, as damage names it.
+pub(crate) fn segment_file(number: u64) -> String {
+    format!("segments/{number:016}.seg")
 }

@@ -1,8 +1,6 @@
 //! Renewing the id tables at a checkpoint: new rows become a table, small tables are merged into larger
 //! ones, so that a look-up has few tables to ask and each row is rewritten a bounded number of times.
 
-use std::sync::PoisonError;
-
 use bough_record::Fold;
 
 use crate::bloom::BloomFilter;
@@ -70,10 +68,7 @@ impl Renewed {
         }
         let files = &writer.files;
         let ids = Ids::open(&*files.disk, &files.container, &self.refs, self.end)?;
-        {
-            let mut state = writer.state.write().unwrap_or_else(PoisonError::into_inner);
-            state.ids.replace_tables(ids, self.bloom);
-        }
+        writer.write_state().ids.replace_tables(ids, self.bloom);
         for number in table_numbers(writer)? {
             if !self.refs.iter().any(|table| table.number == number) {
                 files.disk.remove_file(&files.container.id_table(number)?)?;

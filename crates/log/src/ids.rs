@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bough_platform::{Access, Disk, File};
 
@@ -8,6 +8,7 @@ use crate::container::Container;
 use crate::error::{Damage, DamageKind, LogError, Result};
 use crate::format::{IdTableRef, PAGE_BYTES, RowId, decode_page, hash_id, search_page};
 use crate::rows::Rows;
+use crate::sync::lock;
 
 /// What is known of an entry without reading its row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +114,7 @@ impl Ids {
     }
 
     fn rebuilt(&self) -> Option<Arc<HashMap<RowId, u64>>> {
-        self.rebuilt.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.rebuilt).clone()
     }
 
     /// Makes what the tables have again from the rows.
@@ -127,8 +128,7 @@ impl Ids {
             rebuilt.extend(entries.map(|row| (row.id, row.seq)));
             next += count;
         }
-        let mut place = self.rebuilt.lock().unwrap_or_else(PoisonError::into_inner);
-        *place = Some(Arc::new(rebuilt));
+        *lock(&self.rebuilt) = Some(Arc::new(rebuilt));
         Ok(())
     }
 

@@ -49,7 +49,7 @@ pub const INDEX_CHECK_ROWS: u64 = 16_384;
 pub const TABLE_CHECK_BYTES_MAX: u64 = 1024 * 1024;
 /// Checkpoints kept.
 pub const CHECKPOINTS_KEPT: u64 = 2;
-/// The stream log: the caller is told to settle when it is larger than this.
+/// The stream log: the caller has to settle the streams when it is larger than this.
 pub const STREAM_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// One delta's payload, in bytes.
 pub const DELTA_BYTES_MAX: usize = 1024 * 1024;

@@ -1,5 +1,5 @@
-//! Opening: from what is on the disk to a [`LogState`]. Reads only; what has to be repaired is said, and
-//! the writer repairs it.
+//! Opening: from what is on the disk to a [`LogState`]. Reads only: it reports what has to be repaired, and the writer
+//! repairs it.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use bough_platform::{Access, File};
 
 use crate::canary;
 use crate::container::{parse_checkpoint_name, parse_segment_name};
-use crate::error::{Damage, DamageKind, LogError, Result};
+use crate::error::{Damage, DamageKind, LogError, Result, if_there};
 use crate::files::Files;
 use crate::format::{Checkpoint, Manifest, OffsetRow, Position, ROW_BYTES};
 use crate::ids::{Ids, Known};
@@ -45,12 +45,12 @@ pub(crate) enum Trust {
     Segments,
 }
 
-/// Who loads, and how far it looks.
+/// How far loading reads, and whether it may open files for writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Horizon {
     /// To the end of what verifies, to repair it and write on: this process has the lock.
     Writer,
-    /// To the end of what verifies: nobody is writing.
+    /// To the end of what verifies: no process is writing.
     WholeTail,
     /// Only as far as offset rows know: another process is writing, and what they know is durable.
     Rows,
@@ -96,13 +96,12 @@ impl<F: Fold> Loaded<F> {
 /// Reads the manifest of a container.
 pub(crate) fn read_manifest(files: &Files) -> Result<Manifest> {
     let path = files.container.manifest()?;
-    match files.disk.read_all(&path, limits::MANIFEST_BYTES_MAX) {
-        Ok(bytes) => Manifest::decode(&bytes),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Err(Damage::new(DamageKind::Manifest, "manifest.json", 0, "the file is not there")
-                .into())
+    match if_there(files.disk.read_all(&path, limits::MANIFEST_BYTES_MAX))? {
+        Some(bytes) => Manifest::decode(&bytes),
+        None => {
+            let text = "the file is missing";
+            Err(Damage::new(DamageKind::Manifest, "manifest.json", 0, text).into())
         }
-        Err(error) => Err(error.into()),
     }
 }
 
@@ -139,12 +138,9 @@ fn load_trusting<F: Fold>(
         Trust::Checkpoint => usable_checkpoint(&files, &manifest, &mut report)?,
         Trust::Segments => None,
     };
-    let witness = Witness::new(&manifest, base.as_ref(), offsets.as_ref())?;
+    let witness = witness(&manifest, base.as_ref(), offsets.as_ref())?;
     let mut state = base_state(&files, &manifest, base.as_ref(), offsets.as_ref(), trust)?;
-    let stop = {
-        let mut scan = TailScan::new(&files, &mut state, witness.newest(), manifest.head.seq);
-        scan.run(horizon)?
-    };
+    let stop = TailScan::new(&files, &mut state, witness, manifest.head.seq).run(horizon)?;
     report.frames_scanned = stop.frames;
     report.torn_records = stop.torn_records;
     report.torn_bytes = stop.torn_bytes;
@@ -152,21 +148,15 @@ fn load_trusting<F: Fold>(
     if horizon != Horizon::Rows {
         report.rows_rebuilt = rows_that_differ(&state, offsets.as_ref())?;
     }
-    let mut damage = stop.damage.clone();
     let streams = streams::load(&files, manifest.incarnation, &mut state.streams)?;
     report.torn_bytes += streams.torn_bytes;
-    damage = damage.or(streams.damage);
     report.clean = is_clean(&manifest, &state, &stop, &files, last_segment)?;
-    let witness = witness.newest();
+    let damage = stop.damage.or(streams.damage);
     Ok(Loaded { manifest, files, state, report, damage, last_segment, witness, trust })
 }
 
 fn open_offsets(files: &Files, access: Access) -> Result<Option<Arc<dyn File>>> {
-    match files.disk.open(&files.container.offsets()?, access) {
-        Ok(file) => Ok(Some(file.into())),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    Ok(if_there(files.disk.open(&files.container.offsets()?, access))?.map(Arc::from))
 }
 
 /// The newest checkpoint that can be believed and is not newer than the manifest.
@@ -202,12 +192,8 @@ fn usable_checkpoint(
 /// A checkpoint; `None` when it is not there or cannot be believed: it is derived.
 pub(crate) fn read_checkpoint(files: &Files, number: u64) -> Result<Option<Checkpoint>> {
     let path = files.container.checkpoint(number)?;
-    let bytes = match files.disk.read_all(&path, limits::CHECKPOINT_BYTES_MAX) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    let checkpoint = Checkpoint::decode(&bytes, path.file_name()).ok();
+    let bytes = if_there(files.disk.read_all(&path, limits::CHECKPOINT_BYTES_MAX))?;
+    let checkpoint = bytes.and_then(|bytes| Checkpoint::decode(&bytes, path.file_name()).ok());
     Ok(checkpoint.filter(|checkpoint| checkpoint.checkpoint_seq == number))
 }
 
@@ -256,26 +242,15 @@ fn base_state<F: Fold>(
     Ok(state)
 }
 
-/// What knows how far the log was durable.
-struct Witness {
-    recorded: u64,
-    rows: u64,
-}
-
-impl Witness {
-    fn new(
-        manifest: &Manifest,
-        base: Option<&Checkpoint>,
-        offsets: Option<&Arc<dyn File>>,
-    ) -> Result<Self> {
-        let floor = base.map_or(0, |checkpoint| checkpoint.head.seq);
-        let rows = offsets.map_or(Ok(0), |file| newest_row(&**file, floor))?;
-        Ok(Self { recorded: manifest.head.seq.max(floor), rows })
-    }
-
-    fn newest(&self) -> u64 {
-        self.recorded.max(self.rows)
-    }
+/// The newest record that the manifest, the checkpoint or an offset row knows to be durable.
+fn witness(
+    manifest: &Manifest,
+    base: Option<&Checkpoint>,
+    offsets: Option<&Arc<dyn File>>,
+) -> Result<u64> {
+    let floor = base.map_or(0, |checkpoint| checkpoint.head.seq);
+    let row = offsets.map_or(Ok(floor), |file| newest_row(&**file, floor))?;
+    Ok(manifest.head.seq.max(row))
 }
 
 /// The newest record that a readable row knows. Rows after a checkpoint are not synced, so some may be
@@ -340,11 +315,7 @@ fn is_clean<F: Fold>(
 
 /// All segment numbers that have a file, in order.
 pub(crate) fn segment_numbers(files: &Files) -> Result<Vec<u64>> {
-    let listed = match files.disk.list(&files.container.segments()?) {
-        Ok(listed) => listed,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error.into()),
-    };
+    let listed = files.disk.list_if_there(&files.container.segments()?)?;
     let mut numbers: Vec<u64> =
         listed.iter().filter_map(|listed| parse_segment_name(&listed.name)).collect();
     numbers.sort_unstable();

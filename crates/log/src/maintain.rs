@@ -2,7 +2,7 @@
 //! longer than it takes to copy a snapshot.
 
 use std::sync::atomic::Ordering;
-use std::sync::{PoisonError, Weak, mpsc};
+use std::sync::{Weak, mpsc};
 
 use bough_platform::{Access, File};
 use serde_json::value::RawValue;
@@ -17,6 +17,7 @@ use crate::id_tables;
 use crate::limits;
 use crate::options::Durability;
 use crate::state::LogState;
+use crate::sync::lock;
 use crate::writer::Writer;
 
 /// What rounds remember from one to the next.
@@ -80,7 +81,7 @@ impl<F: Fold> Writer<F> {
 
     /// DIRTY -> SEGMENT_SEALED -> INDEXED -> CHECKPOINTED.
     fn round(&self, shape: Shape) -> Result<()> {
-        let mut maintainer = self.maintainer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut maintainer = lock(&self.maintainer);
         if !self.is_ours() {
             // It was asked for before the log was closed; what it would write over may be another process's by now.
             return Ok(());
@@ -90,7 +91,7 @@ impl<F: Fold> Writer<F> {
         let mut state = dirty(maintainer.manifest.state)?;
         let number = maintainer.manifest.checkpoint_seq.max(self.newest_checkpoint()?) + 1;
         // Everything below speaks of this one head; appends that come after it wait for the next round.
-        let (mut checkpoint, deleted_at_ms) = self.capture(number, shape)?;
+        let mut checkpoint = self.capture(number, shape)?;
         state = state.go(StoreState::SegmentSealed)?;
         let mut tables = None;
         if shape == Shape::Full {
@@ -109,7 +110,7 @@ impl<F: Fold> Writer<F> {
             state,
             head: checkpoint.head,
             position: checkpoint.position,
-            deleted_at_ms,
+            deleted_at_ms: checkpoint.deleted_at_ms,
             index_rows: if shape == Shape::Full { checkpoint.head.seq } else { 0 },
             checkpoint_seq: if shape == Shape::Full { number } else { 0 },
             checkpoint: (shape == Shape::Tiny).then(|| Box::new(checkpoint)),
@@ -126,13 +127,13 @@ impl<F: Fold> Writer<F> {
 
     /// The checkpoint of the durable head as it is now, still without its id tables. In the weaker
     /// durability the frames up to it are synced before their rows are written; appends go on meanwhile.
-    fn capture(&self, number: u64, shape: Shape) -> Result<(Checkpoint, Option<i64>)> {
+    fn capture(&self, number: u64, shape: Shape) -> Result<Checkpoint> {
         let committing = self.hold_commits();
         let unsynced = match self.options.durability {
             Durability::Synced => None,
-            Durability::MayLoseNewestOnPowerCut => committing.segment(),
+            Durability::MayLoseNewestOnPowerCut => committing.open_segment(),
         };
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.write_state();
         let mut prepared = None;
         if shape == Shape::Full {
             self.ready_index(&mut state)?;
@@ -149,16 +150,16 @@ impl<F: Fold> Writer<F> {
         drop(state);
         if let Some(segment) = unsynced {
             segment.sync()?;
-            self.queue().note_synced(captured.0.head.seq);
+            self.queue().note_synced(captured.head.seq);
         }
         if let Some((file, rows)) = prepared {
             rows.write(&*file)?;
-            self.state.write().unwrap_or_else(PoisonError::into_inner).rows.written(&rows);
+            self.write_state().rows.written(&rows);
         }
         Ok(captured)
     }
 
-    /// Looks at the next rows of the index for damage that nobody has met yet.
+    /// Checks the next rows of the index for damage that no reader has met yet.
     fn check_index(&self, maintainer: &mut Maintainer) -> Result<()> {
         let state = self.read_state();
         let end = maintainer.checked_rows + limits::INDEX_CHECK_ROWS;
@@ -184,17 +185,12 @@ impl<F: Fold> Writer<F> {
         })
     }
 
-    fn describe(
-        &self,
-        state: &LogState<F>,
-        number: u64,
-        shape: Shape,
-    ) -> (Checkpoint, Option<i64>) {
+    fn describe(&self, state: &LogState<F>, number: u64, shape: Shape) -> Checkpoint {
         let fold = match shape {
             Shape::Full => RawValue::from_string(state.fold.snapshot()).ok(),
             Shape::Tiny => None,
         };
-        let checkpoint = Checkpoint {
+        Checkpoint {
             schema: schema::CHECKPOINT.to_owned(),
             checkpoint_seq: number,
             created_at_ms: self.platform.clock.now_ms(),
@@ -209,8 +205,7 @@ impl<F: Fold> Writer<F> {
             last_step: state.streams.number,
             deleted_at_ms: state.deleted_at_ms,
             fold,
-        };
-        (checkpoint, state.deleted_at_ms)
+        }
     }
 
     /// Syncs the rows, and the names of the files that hold them.
@@ -246,11 +241,7 @@ impl<F: Fold> Writer<F> {
     }
 
     fn checkpoint_numbers(&self) -> Result<Vec<u64>> {
-        let dir = self.files.container.checkpoints()?;
-        if self.files.disk.stat(&dir)?.is_none() {
-            return Ok(Vec::new());
-        }
-        let listed = self.files.disk.list(&dir)?;
+        let listed = self.files.disk.list_if_there(&self.files.container.checkpoints()?)?;
         Ok(listed.iter().filter_map(|listed| parse_checkpoint_name(&listed.name)).collect())
     }
 

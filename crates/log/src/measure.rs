@@ -39,7 +39,7 @@ enum Reach {
 }
 
 impl<F: Fold> LogStore<F> {
-    /// Measures all logs. `pause` is called after each and says whether to go on; `None` when it said no.
+    /// Measures all logs. `pause` is called after each; when it returns `Break`, the result is `None`.
     pub fn measure(&self, pause: &mut dyn FnMut() -> ControlFlow<()>) -> Result<Option<LogSizes>> {
         let disk = &self.inner.platform.disk;
         let sessions = RelPath::parse(SESSIONS)?;

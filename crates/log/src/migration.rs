@@ -10,22 +10,17 @@
 //!   --- switch ---                pointer: native_v2       state: MIGRATED        (one rename)
 //! ```
 
-use std::io;
-
-use bough_platform::{Access, Disk, Lock, RelPath};
+use bough_platform::{Lock, RelPath};
 
 use crate::container::{Container, TRASH, not_found};
 use crate::error::{LogError, Result};
 use crate::format::{ActiveStore, LedgerEvent, Manifest, Pointer, StoreState};
-use crate::limits;
+use crate::ledger::Ledger;
 use crate::load::{Horizon, Trust, load, read_manifest};
-use crate::open::take_lock;
+use crate::open::{LOCK_TRIES, take_lock};
 use crate::reader::Reader;
 use crate::store::{ListedLog, LogStore};
 use bough_record::{Fold, Head, Incarnation};
-
-/// A lock that another process looks at for an instant is tried again this often.
-const LOCK_TRIES: u32 = 5;
 
 /// One move of the pointer: the states that the store passes through, and what is live after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,9 +50,8 @@ impl<F: Fold> LogStore<F> {
         Ok(Ledger::read(&*self.inner.platform.disk, &container)?.events)
     }
 
-    /// Adds an event to the ledger; durable when it returns. A torn tail that a crash left is cut off
-    /// first, and the answer says how many bytes that were.
-    pub fn record_event(&self, id: &str, event: &LedgerEvent) -> Result<u64> {
+    /// Adds an event to the ledger, in the place of a torn tail that a crash left; durable when it returns.
+    pub fn record_event(&self, id: &str, event: &LedgerEvent) -> Result<()> {
         let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
         Ledger::read(&*self.inner.platform.disk, &container)?.append(event)
     }
@@ -65,14 +59,14 @@ impl<F: Fold> LogStore<F> {
     /// Bytes of a torn tail of the ledger that a crash left.
     pub fn torn_ledger_bytes(&self, id: &str) -> Result<u64> {
         let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
-        Ok(Ledger::read(&*self.inner.platform.disk, &container)?.tail())
+        Ok(Ledger::read(&*self.inner.platform.disk, &container)?.torn_bytes())
     }
 
-    /// Cuts off a torn tail of the ledger that a crash left; says how many bytes that were. For whoever knows
-    /// that nobody is adding to it.
-    pub fn mend_ledger(&self, id: &str) -> Result<u64> {
+    /// Cuts off a torn tail of the ledger that a crash left; returns the number of its bytes. The caller knows that no
+    /// process is adding to the ledger.
+    pub fn repair_ledger(&self, id: &str) -> Result<u64> {
         let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
-        Ledger::read(&*self.inner.platform.disk, &container)?.cut_tail()
+        Ledger::read(&*self.inner.platform.disk, &container)?.cut_torn_bytes()
     }
 
     /// Moves the pointer: one rename of the manifest, under the writer's lock. Refused while anybody
@@ -106,8 +100,7 @@ impl<F: Fold> LogStore<F> {
                 return Err(LogError::Conflict { current });
             }
         }
-        let state =
-            switch.through.iter().try_fold(manifest.state, |state, next| state.go(*next))?;
+        let state = manifest.state.go_through(switch.through)?;
         let switched = Manifest {
             state,
             active_store: switch.pointer.marker(),
@@ -147,18 +140,13 @@ impl<F: Fold> LogStore<F> {
             if live {
                 self.file_as_deleted(id, log.incarnation)?;
             } else {
-                self.bring_back(id, log.incarnation)?;
+                let home = Container::live(id, log.incarnation)?;
+                self.move_container(&home.moved_to(TRASH)?.dir, &home.dir)?;
                 live = true;
             }
         }
         drop(shard);
         Ok(true)
-    }
-
-    fn bring_back(&self, id: &str, incarnation: Incarnation) -> Result<()> {
-        let home = Container::live(id, incarnation)?;
-        let away = home.moved_to(TRASH)?;
-        self.move_container(&away.dir, &home.dir)
     }
 
     pub(crate) fn move_container(&self, from: &RelPath, to: &RelPath) -> Result<()> {
@@ -173,11 +161,7 @@ impl<F: Fold> LogStore<F> {
     fn file_as_deleted(&self, id: &str, incarnation: Incarnation) -> Result<()> {
         let container = Container::live(id, incarnation)?.moved_to(TRASH)?;
         let manifest = read_manifest(&self.files(container.clone()))?;
-        let through =
-            [StoreState::Dirty, StoreState::SegmentSealed, StoreState::Indexed].into_iter();
-        let state = through
-            .chain([StoreState::Checkpointed])
-            .try_fold(manifest.state, |state, next| state.go(next))?;
+        let state = manifest.state.go_through(&StoreState::ROUND)?;
         let filed = Manifest {
             state,
             active_store: ActiveStore::NativeV2,
@@ -187,81 +171,6 @@ impl<F: Fold> LogStore<F> {
             ..manifest
         };
         self.put_manifest(&container, &filed)
-    }
-}
-
-/// A ledger as it is on the disk.
-pub(crate) struct Ledger<'a> {
-    disk: &'a dyn Disk,
-    container: &'a Container,
-    pub(crate) events: Vec<LedgerEvent>,
-    /// Bytes up to the end of the last line that can be believed.
-    good: u64,
-    len: u64,
-    /// The last believable line lacks its line break.
-    open_line: bool,
-}
-
-impl<'a> Ledger<'a> {
-    pub(crate) fn read(disk: &'a dyn Disk, container: &'a Container) -> Result<Self> {
-        let bytes = match disk.read_all(&container.ledger()?, limits::LEDGER_BYTES_MAX) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(error.into()),
-        };
-        let len = bytes.len() as u64;
-        let mut ledger =
-            Self { disk, container, events: Vec::new(), good: 0, len, open_line: false };
-        let mut at = 0;
-        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            at += line.len() as u64;
-            let whole = line.strip_suffix(b"\n");
-            if let Some(event) = LedgerEvent::decode(whole.unwrap_or(line)) {
-                ledger.events.push(event);
-                ledger.good = at;
-                ledger.open_line = whole.is_none();
-            }
-        }
-        Ok(ledger)
-    }
-
-    /// Bytes after the last line that can be believed.
-    fn tail(&self) -> u64 {
-        self.len.saturating_sub(self.good)
-    }
-
-    fn cut_tail(&self) -> Result<u64> {
-        if self.tail() > 0 {
-            let file = self.disk.open(&self.container.ledger()?, Access::ReadWrite)?;
-            file.set_len(self.good)?;
-            file.sync()?;
-        }
-        Ok(self.tail())
-    }
-
-    fn append(&self, event: &LedgerEvent) -> Result<u64> {
-        let line = event.encode()?;
-        let path = self.container.ledger()?;
-        if self.disk.ensure_dir(&self.container.migrations()?)? {
-            self.disk.sync_dir(&self.container.dir)?;
-        }
-        let file = match self.disk.stat(&path)? {
-            Some(_) => self.disk.open(&path, Access::ReadWrite)?,
-            None => self.disk.create(&path)?,
-        };
-        let cut = self.tail();
-        if cut > 0 {
-            file.set_len(self.good)?;
-        }
-        let mut text = Vec::with_capacity(line.len() + 1);
-        if self.open_line {
-            text.push(b'\n');
-        }
-        text.extend_from_slice(&line);
-        file.write_at(self.good, &text)?;
-        file.sync()?;
-        self.disk.sync_dir(&self.container.migrations()?)?;
-        Ok(cut)
     }
 }
 
@@ -306,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_staged_log_is_seen_by_nobody_until_it_is_moved_in_and_served_only_after_the_switch() {
+    fn a_staged_log_is_hidden_until_it_is_published_and_served_only_after_the_switch() {
         let disk = SimDisk::new();
         let store = store(&disk);
         let staged = staged(&store);
@@ -321,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_keeps_to_the_state_machine_and_to_the_head_that_it_was_told() {
+    fn a_switch_keeps_to_the_state_machine_and_to_the_expected_head() {
         let store = store(&SimDisk::new());
         staged(&store).publish().unwrap();
         let skipped = store.switch("s", &switch_to(&[StoreState::Dirty], Pointer::NativeV2));
@@ -335,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_native_log_makes_room_for_nobody() {
+    fn a_native_log_is_not_replaced_by_a_migration() {
         let store = store(&SimDisk::new());
         store.create("s", vec![Envelope::plain("meta", 1, "{}")]).unwrap();
         let staged = staged(&store);
@@ -345,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_a_v1_file_answers_for_makes_room_for_a_migration_only() {
+    fn a_log_that_a_v1_file_answers_for_is_replaced_by_a_migration_only() {
         let store = store(&SimDisk::new());
         staged(&store).publish().unwrap();
         let first = store.manifest("s").unwrap().unwrap().incarnation;
@@ -374,13 +283,14 @@ mod tests {
         let torn = [line.as_slice(), b"{\"schema\":\"pi."].concat();
         disk.plant(&path, &torn).unwrap();
         assert_eq!(store.torn_ledger_bytes("s").unwrap(), 14);
-        assert_eq!(store.record_event("s", &event).unwrap(), 14);
+        store.record_event("s", &event).unwrap();
+        assert_eq!(store.torn_ledger_bytes("s").unwrap(), 0);
         assert_eq!(store.ledger("s").unwrap().len(), 2);
         disk.plant(&path, line.trim_ascii_end()).unwrap();
         store.record_event("s", &event).unwrap();
         assert_eq!(store.ledger("s").unwrap().len(), 2);
         disk.plant(&path, &torn).unwrap();
-        assert_eq!(store.mend_ledger("s").unwrap(), 14);
+        assert_eq!(store.repair_ledger("s").unwrap(), 14);
         assert!(store.verify("s").unwrap().is_well());
     }
 }

@@ -40,7 +40,7 @@ impl Nonces {
         let mut text = [b'A'; Self::TEXT_BYTES];
         let drawn = self.pool.get(rest..).unwrap_or_default();
         debug_assert_eq!(drawn.len(), Self::NONCE_BYTES, "nonces are drawn before they are taken");
-        // 16 bytes are 22 characters: there is room.
+        // 16 bytes are 22 characters, so they fit.
         drop(URL_SAFE_NO_PAD.encode_slice(drawn, &mut text));
         self.pool.truncate(rest);
         Nonce(text)
@@ -61,11 +61,11 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Default)]
-    struct Moody {
+    struct FlakyEntropy {
         fails: AtomicBool,
     }
 
-    impl Entropy for Moody {
+    impl Entropy for FlakyEntropy {
         fn fill(&self, bytes: &mut [u8]) -> io::Result<()> {
             if self.fails.load(Ordering::Relaxed) {
                 return Err(io::Error::other("no randomness"));
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn nonces_differ_and_are_as_many_as_were_drawn() {
-        let (mut nonces, entropy) = (Nonces::default(), Moody::default());
+        let (mut nonces, entropy) = (Nonces::default(), FlakyEntropy::default());
         nonces.draw(1000, &entropy).unwrap();
         let taken: Vec<String> = (0..1000).map(|_| nonces.take().as_str().to_owned()).collect();
         assert!(taken.iter().all(|text| text.len() == 22 && text != &"A".repeat(22)));
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn what_could_not_be_drawn_is_not_taken_for_random_later() {
-        let (mut nonces, entropy) = (Nonces::default(), Moody::default());
+        let (mut nonces, entropy) = (Nonces::default(), FlakyEntropy::default());
         entropy.fails.store(true, Ordering::Relaxed);
         nonces.draw(1, &entropy).unwrap_err();
         entropy.fails.store(false, Ordering::Relaxed);

@@ -13,6 +13,7 @@ use crate::files::Files;
 use crate::format::{
     ActiveStore, FORMAT_VERSION, LedgerEvent, Manifest, ROW_BYTES, STREAM_HEADER_BYTES, StoreState,
 };
+use crate::ledger::Ledger;
 use crate::limits;
 use crate::load::{Horizon, Loaded, Trust, load, read_manifest};
 use crate::options::Options;
@@ -20,11 +21,11 @@ use crate::rebuild::{is_manifest_damage, manifest_of_nothing, rebuilt_manifest};
 use crate::state::LogState;
 use crate::writer::Writer;
 
-/// A lock may be looked at by a reader for an instant; only one that stays taken is somebody's.
-const LOCK_TRIES: u32 = 5;
+/// A reader may hold a lock for an instant to see whether it is taken; a lock that stays taken is a writer's.
+pub(crate) const LOCK_TRIES: u32 = 5;
 const LOCK_PAUSE: Duration = Duration::from_millis(2);
 
-/// Who holds a lock, as text for the lock file.
+/// This process, as text for the lock file.
 fn holder(platform: &Platform, options: &Options) -> String {
     let facts = host_facts();
     serde_json::json!({
@@ -61,7 +62,7 @@ pub(crate) fn take_lock(
     Err(LogError::Locked { holder: last })
 }
 
-/// A lock that excludes nobody, for showing that the real one is needed.
+/// A lock that excludes no one, to show that the real one is needed.
 #[derive(Debug)]
 struct PretendedLock;
 
@@ -103,8 +104,8 @@ pub(crate) fn open_writer<F: Fold>(
     }
 }
 
-/// A life syncs every name that it relies on before it acknowledges anything: what an earlier one made may
-/// never have been made durable.
+/// A writer syncs every name that it relies on before it acknowledges anything: an earlier process may have ended before
+/// it synced what it made.
 fn sync_names(disk: &dyn bough_platform::Disk, container: &Container) -> Result<()> {
     disk.sync_dir(&container.dir.parent())?;
     for dir in [container.dir.clone(), container.segments()?, container.index()?] {
@@ -122,7 +123,7 @@ fn open_locked<F: Fold>(platform: &Platform, files: Files, id: &str) -> Result<(
         }
         read => read?,
     };
-    files.container.check_life(&manifest)?;
+    files.container.check_incarnation(&manifest)?;
     check_native(&manifest)?;
     check_not_failed(&manifest)?;
     let mut loaded = load(files, manifest, Trust::Checkpoint, Horizon::Writer)?;
@@ -256,31 +257,9 @@ fn repair_rows<F: Fold>(loaded: &mut Loaded<F>) -> Result<()> {
 
 /// Notes in the ledger that something derived had to be made again.
 fn record_repair<F: Fold>(platform: &Platform, loaded: &Loaded<F>, reason: String) -> Result<()> {
-    let files = &loaded.files;
-    let disk = &files.disk;
     let mut random = [0; 8];
     platform.entropy.fill(&mut random)?;
     let id = format!("recovery-{:016x}", u64::from_be_bytes(random));
-    let line = LedgerEvent::recovery(&id, reason, platform.clock.now_ms()).encode()?;
-    append_ledger(&**disk, &files.container, &line)
-}
-
-/// Appends one line to the ledger. The file is small and is put in place as a whole, so that a crash
-/// leaves no half of a line in it.
-pub(crate) fn append_ledger(
-    disk: &dyn bough_platform::Disk,
-    container: &Container,
-    line: &[u8],
-) -> Result<()> {
-    let path = container.ledger()?;
-    disk.ensure_dir(&container.migrations()?)?;
-    disk.sync_dir(&container.dir)?;
-    let mut bytes = match disk.read_all(&path, limits::LEDGER_BYTES_MAX) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(error.into()),
-    };
-    bytes.extend_from_slice(line);
-    let temp = container.migrations()?.join("ledger.jsonl.tmp")?;
-    Ok(disk.replace(&path, &temp, &bytes)?)
+    let event = LedgerEvent::recovery(&id, reason, platform.clock.now_ms());
+    Ledger::read(&*loaded.files.disk, &loaded.files.container)?.append(&event)
 }

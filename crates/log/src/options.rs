@@ -11,13 +11,13 @@ pub enum Durability {
     MayLoseNewestOnPowerCut,
 }
 
-/// Who seals, indexes and checkpoints.
+/// The thread that seals, indexes and checkpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Maintenance {
     /// A thread of the store's.
     #[default]
     Background,
-    /// Whoever appended when it fell due, after the append is acknowledged. For simulations.
+    /// The thread whose append made it due, after the append is acknowledged. For simulations.
     Inline,
 }
 
@@ -26,7 +26,7 @@ pub enum Maintenance {
 pub struct Options {
     /// When an append is acknowledged.
     pub durability: Durability,
-    /// Who does the maintenance.
+    /// The thread that does the maintenance.
     pub maintenance: Maintenance,
     /// A segment is closed when it has this many bytes.
     pub segment_bytes: u64,

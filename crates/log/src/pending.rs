@@ -1,4 +1,4 @@
-//! What a caller has in hand between the acceptance of an append and its durability.
+//! What a caller holds between the acceptance of an append and its durability.
 
 use std::sync::Arc;
 
@@ -28,21 +28,20 @@ impl<F: Fold> Pending<F> {
         self.ticket.delta
     }
 
-    /// Waits until it is durable, doing the commit itself when nobody else does.
+    /// Waits until it is durable. Commits while no other thread does.
     pub fn wait(&self) -> Result<Head> {
         let head = self.writer.wait(self.ticket)?;
         self.store.maintain(&self.writer);
         Ok(head)
     }
 
-    /// Calls `notify` once, when it is durable or never will be. Somebody must commit: see
-    /// [`Pending::claim`].
+    /// Calls `notify` once, when it is durable or never will be. This does not commit; see [`Pending::claim`].
     pub fn on_durable(&self, notify: impl FnOnce(Result<Head>) + Send + 'static) {
         self.writer.on_durable(self.ticket, Box::new(notify));
     }
 
-    /// For callers that do not wait: `Some` when nobody is committing this log yet; the caller then runs
-    /// it where blocking is allowed.
+    /// For callers that do not wait: `Some` when no other thread commits this log. The caller then runs the task where
+    /// blocking is allowed.
     #[must_use]
     pub fn claim(&self) -> Option<CommitTask<F>> {
         let claimed = self.writer.claim_drive();

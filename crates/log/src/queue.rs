@@ -1,7 +1,7 @@
 //! What was accepted and is not durable yet. Accepting orders and encodes; it touches no disk.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use bough_platform::Entropy;
@@ -17,17 +17,11 @@ use crate::limits;
 use crate::nonces::Nonces;
 use crate::options::{Durability, Options};
 use crate::record;
-use crate::state::{LogState, Place};
+use crate::state::{FrameLocation, LogState};
 use crate::writer::Ticket;
 
 /// Called once, when what it waits for is durable or will never be.
 pub(crate) type Notify = Box<dyn FnOnce(Result<Head>) + Send>;
-
-struct Waiter {
-    seq: u64,
-    delta: u64,
-    notify: Notify,
-}
 
 /// Records to append as one batch.
 #[derive(Debug)]
@@ -66,30 +60,31 @@ pub(crate) struct Queue<F: Fold> {
     /// Messages that stream, as far as accepted: the newest revision, or `None` once a revision record
     /// that closes the stream is accepted and not durable yet.
     streaming: Streaming,
-    waiters: Vec<Waiter>,
+    /// Callers that are called back.
+    callbacks: Vec<(Ticket, Notify)>,
     nonces: Nonces,
     segment_bytes: u64,
     group_bytes_max: usize,
     /// In the weaker durability: the first record that no sync is known to have made durable.
     unsynced_from: Option<u64>,
-    pub(crate) lead: Lead,
-    /// Threads that wait for whoever leads.
+    pub(crate) leader: Leader,
+    /// Threads that wait for the leader.
     pub(crate) commit_waiters: CommitWaiters,
     pub(crate) latched: Option<String>,
-    /// The log was closed; whoever still has this writer asks the store for another.
+    /// The log was closed; a caller that still has this writer asks the store for another.
     pub(crate) closed: bool,
     pub(crate) durable: Head,
     pub(crate) durable_delta: u64,
 }
 
-/// Whether somebody commits for all.
+/// What the thread does that commits for all the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lead {
-    /// Whoever comes may.
-    Nobody,
-    /// Somebody is at the disk.
+pub(crate) enum Leader {
+    /// No thread commits; the next one may.
+    None,
+    /// It writes and syncs.
     Committing,
-    /// Somebody has committed and is waking those who waited: what they append meanwhile is one group.
+    /// It has committed and wakes the waiting threads: what they append meanwhile is one group.
     Waking,
 }
 
@@ -136,7 +131,7 @@ impl<F: Fold> Queue<F> {
             deltas: DeltaChunk::default(),
             ids: HashMap::new(),
             streaming: HashMap::new(),
-            waiters: Vec::new(),
+            callbacks: Vec::new(),
             nonces: Nonces::default(),
             segment_bytes: options.segment_bytes,
             group_bytes_max: options.group_bytes_max,
@@ -144,7 +139,7 @@ impl<F: Fold> Queue<F> {
                 Durability::Synced => None,
                 Durability::MayLoseNewestOnPowerCut => Some(state.head.seq + 1),
             },
-            lead: Lead::Nobody,
+            leader: Leader::None,
             commit_waiters: CommitWaiters::default(),
             latched: None,
             closed: false,
@@ -159,7 +154,7 @@ impl<F: Fold> Queue<F> {
 
     /// Whether something is on its way to the disk.
     pub(crate) fn is_busy(&self) -> bool {
-        self.lead == Lead::Committing || !self.is_empty()
+        self.leader == Leader::Committing || !self.is_empty()
     }
 
     /// The ticket of everything that is accepted.
@@ -199,48 +194,9 @@ impl<F: Fold> Queue<F> {
             return Err(LogError::Conflict { current: self.accepted });
         }
         check_batch(batch.records)?;
-        self.check_links(batch.records, state)?;
+        record::check_links(batch.records, |id| self.locate(id, state))?;
         self.encode(batch, state, entropy)?;
         Ok(self.accepted)
-    }
-
-    /// Parents and targets must be in the log or earlier in this batch; new ids must not be.
-    fn check_links(&self, records: &[Envelope<'_>], state: &LogState<F>) -> Result<()> {
-        if let [record] = records {
-            return self.check_one(record, state);
-        }
-        let mut fresh = HashSet::new();
-        for record in records {
-            for linked in record::links(record) {
-                if !fresh.contains(linked) && self.locate(linked, state)?.is_none() {
-                    return Err(LogError::UnknownEntry { entry: linked.to_owned() });
-                }
-            }
-            if let Some(id) = record.id.as_deref() {
-                if let Some(seq) = self.locate(id, state)? {
-                    return Err(LogError::Duplicate { entry: id.to_owned(), seq });
-                }
-                if !fresh.insert(id) {
-                    return Err(LogError::Duplicate { entry: id.to_owned(), seq: 0 });
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn check_one(&self, record: &Envelope<'_>, state: &LogState<F>) -> Result<()> {
-        for linked in record::links(record) {
-            if self.locate(linked, state)?.is_none() {
-                return Err(LogError::UnknownEntry { entry: linked.to_owned() });
-            }
-        }
-        match record.id.as_deref() {
-            Some(id) => match self.locate(id, state)? {
-                Some(seq) => Err(LogError::Duplicate { entry: id.to_owned(), seq }),
-                None => Ok(()),
-            },
-            None => Ok(()),
-        }
     }
 
     fn locate(&self, id: &str, state: &LogState<F>) -> Result<Option<u64>> {
@@ -279,23 +235,16 @@ impl<F: Fold> Queue<F> {
                 frame,
                 batch: BatchPlace { index, count },
                 write_start: write_start.unwrap_or(chunk.first_seq),
-                kind: Cow::Borrowed(&record.kind),
-                id: record.id.as_deref().map(Cow::Borrowed),
-                parent: record.parent.as_deref().map(Cow::Borrowed),
-                target: record.target.as_deref().map(Cow::Borrowed),
-                revision: record.revision,
-                settles_v1: None,
                 last_step,
-                blobs: Vec::new(),
-                at_ms: record.at_ms,
-                nonce: Cow::Borrowed(nonce.as_str()),
+                ..FrameHeader::of(record, Cow::Borrowed(nonce.as_str()))
             };
             let start = chunk.bytes.len();
             let (chain, crc) =
                 encode_frame(&header, &record.payload, self.accepted.chain, &mut chunk.bytes);
             let len = (chunk.bytes.len() - start) as u64;
             let offset = self.position.bytes;
-            let place = Place { segment: self.position.segment, frame, offset, len, crc, chain };
+            let segment = self.position.segment;
+            let location = FrameLocation { segment, frame, offset, len, crc, chain };
             if let Some(id) = record.id.as_deref() {
                 self.ids.insert(RowId::of(id), seq);
             }
@@ -307,7 +256,7 @@ impl<F: Fold> Queue<F> {
             let payload = payload_end.saturating_sub(record.payload.len())..payload_end;
             let fold = batch.fold_step(header.batch.is_last());
             let record = Envelope { payload: Cow::Borrowed(""), ..record.borrowed() }.into_owned();
-            chunk.records.push(Queued { record, payload, seq, last_step, place, fold });
+            chunk.records.push(Queued { record, payload, seq, last_step, location, fold });
             self.position.bytes += len;
             self.position.frames = frame;
             self.accepted.seq = seq;
@@ -405,24 +354,25 @@ impl<F: Fold> Queue<F> {
         }
     }
 
-    pub(crate) fn wait_for(&mut self, seq: u64, delta: u64, notify: Notify) {
-        self.waiters.push(Waiter { seq, delta, notify });
+    pub(crate) fn call_when_durable(&mut self, ticket: Ticket, notify: Notify) {
+        self.callbacks.push((ticket, notify));
     }
 
-    /// Those who waited for what is durable by now.
-    pub(crate) fn take_ready(&mut self) -> Vec<Notify> {
+    /// The callbacks of what is durable by now.
+    pub(crate) fn take_callbacks(&mut self) -> Vec<Notify> {
         let (seq, delta) = (self.durable.seq, self.durable_delta);
-        let ready = self.waiters.extract_if(.., |w| w.seq <= seq && w.delta <= delta);
-        ready.map(|waiter| waiter.notify).collect()
+        let is_durable = |ticket: &Ticket| ticket.head.seq <= seq && ticket.delta <= delta;
+        let ready = self.callbacks.extract_if(.., |(ticket, _)| is_durable(ticket));
+        ready.map(|(_, notify)| notify).collect()
     }
 
-    /// Everything that waits, when nothing more will become durable.
+    /// Accepts nothing more. Returns all callbacks: nothing more will become durable.
     pub(crate) fn latch(&mut self, cause: &str) -> Vec<Notify> {
         self.latched.get_or_insert_with(|| cause.to_owned());
         self.chunks.clear();
         self.deltas = DeltaChunk::default();
-        self.commit_waiters.tell_all_to_look();
-        self.waiters.drain(..).map(|waiter| waiter.notify).collect()
+        self.commit_waiters.recheck_all();
+        self.callbacks.drain(..).map(|(_, notify)| notify).collect()
     }
 }
 

@@ -24,7 +24,7 @@ impl<F: Fold> LogStore<F> {
             let live = holder.is_some();
             let horizon = if live { Horizon::Rows } else { Horizon::WholeTail };
             last = self.load_once(id, container.clone(), horizon).and_then(|loaded| {
-                container.check_life(&loaded.manifest)?;
+                container.check_incarnation(&loaded.manifest)?;
                 Ok(loaded)
             });
             let same_writer = disk.lock_holder(&container.lock()?)? == holder;

@@ -83,7 +83,7 @@ impl<F: Fold> Reader<F> {
     /// Where the log is.
     #[must_use]
     pub fn head(&self) -> Head {
-        self.with(|view| view.head())
+        self.with(|view| view.state.head)
     }
 
     /// What opening found.
@@ -116,17 +116,17 @@ impl<F: Fold> Reader<F> {
     /// A copy of what the store's fold made of the log.
     #[must_use]
     pub fn fold(&self) -> Arc<F> {
-        self.with(|view| view.fold())
+        self.with(|view| Arc::clone(&view.state.fold))
     }
 
     /// Where the log is and what the store's fold made of it, as of one moment: between two calls a log may grow.
     #[must_use]
     pub fn moment(&self) -> Moment<F> {
-        self.with(|view| Moment {
-            head: view.head(),
-            fold: view.fold(),
-            last_delta: view.last_delta(),
-            last_step: view.last_step(),
+        self.with(|View { state, .. }| Moment {
+            head: state.head,
+            fold: Arc::clone(&state.fold),
+            last_delta: state.streams.last_delta().cloned(),
+            last_step: state.streams.number,
         })
     }
 
@@ -141,9 +141,9 @@ impl<F: Fold> Reader<F> {
         self.look_up(|view| {
             Ok(Page {
                 records: view.records(seq, limit)?,
-                deltas: view.deltas_after(step),
-                head: view.head(),
-                last_step: view.last_step(),
+                deltas: view.state.streams.after(step),
+                head: view.state.head,
+                last_step: view.state.streams.number,
             })
         })
     }
@@ -151,36 +151,24 @@ impl<F: Fold> Reader<F> {
     /// The entry that the conversation goes on from.
     #[must_use]
     pub fn active_leaf(&self) -> Option<String> {
-        self.with(|view| view.active_leaf())
+        self.with(|view| view.state.active_leaf.clone())
     }
 
     /// Entries whose deltas are not settled yet.
     #[must_use]
     pub fn streaming(&self) -> Vec<String> {
-        self.with(|view| view.streaming())
+        self.with(|view| view.state.streams.targets().map(ToOwned::to_owned).collect())
     }
 
     /// Every delta that is not settled yet, in order.
     #[must_use]
     pub fn deltas(&self) -> Vec<StreamLine> {
-        self.deltas_after(0)
-    }
-
-    /// The steps that are not settled yet and come after number `step`.
-    #[must_use]
-    pub fn deltas_after(&self, step: u64) -> Vec<StreamLine> {
-        self.with(|view| view.deltas_after(step))
-    }
-
-    /// The newest delta that is not settled yet.
-    #[must_use]
-    pub fn last_delta(&self) -> Option<StreamLine> {
-        self.with(|view| view.last_delta())
+        self.with(|view| view.state.streams.after(0))
     }
 
     /// The record that added an entry.
     pub fn find(&self, entry: &str) -> Result<Option<u64>> {
-        self.look_up(|view| view.find(entry))
+        self.look_up(|view| view.state.find(entry))
     }
 
     /// Up to `limit` records after number `after`, in order; fewer when they are large.
@@ -201,7 +189,7 @@ impl<F: Fold> Reader<F> {
 
     /// The newest records, oldest first.
     pub fn tail(&self, limit: u64) -> Result<Vec<StoredEnvelope<'static>>> {
-        self.look_up(|view| view.records(view.head().seq.saturating_sub(limit), limit))
+        self.look_up(|view| view.records(view.state.head.seq.saturating_sub(limit), limit))
     }
 
     /// An entry with its newest revision.

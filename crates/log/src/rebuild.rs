@@ -8,9 +8,9 @@ use crate::canary;
 use crate::container::{Container, parse_container_name};
 use crate::error::{DamageKind, LogError, Result};
 use crate::files::{Files, frame_of, row_damage};
-use crate::format::{LedgerEvent, Manifest, OffsetRow, Phase};
+use crate::format::{Manifest, OffsetRow, Phase};
 use crate::ids::Ids;
-use crate::limits;
+use crate::ledger::Ledger;
 use crate::load::{Horizon, Loaded};
 use crate::rows::Rows;
 use crate::state::LogState;
@@ -76,16 +76,11 @@ pub(crate) enum WayBack {
 }
 
 pub(crate) fn way_back(files: &Files) -> Result<WayBack> {
-    let path = files.container.ledger()?;
-    if files.disk.stat(&path)?.is_none() {
-        return Ok(WayBack::None);
-    }
-    let bytes = files.disk.read_all(&path, limits::LEDGER_BYTES_MAX)?;
-    let lines = bytes.strip_suffix(b"\n").unwrap_or(&bytes).split(|byte| *byte == b'\n');
-    let Some(events) = lines.map(LedgerEvent::decode).collect::<Option<Vec<_>>>() else {
+    let ledger = Ledger::read(&*files.disk, &files.container)?;
+    if !ledger.unreadable.is_empty() {
         return Ok(WayBack::Taken);
-    };
-    let newest = events.iter().rev().find(|event| event.phase != Phase::Recovery);
+    }
+    let newest = ledger.events.iter().rev().find(|event| event.phase != Phase::Recovery);
     Ok(match newest.map(|event| event.phase) {
         None => WayBack::None,
         Some(Phase::Completed) => WayBack::Known,

@@ -1,5 +1,7 @@
 //! What the log asks of a record before it takes it.
 
+use std::collections::HashSet;
+
 use bough_record::{Envelope, kind};
 
 use crate::error::{LogError, Result};
@@ -12,6 +14,30 @@ pub(crate) fn links<'a>(record: &'a Envelope<'_>) -> impl Iterator<Item = &'a st
         matches!(&*record.kind, kind::REVISION | kind::REMOVED | kind::LEAF | kind::STREAM);
     let target = record.target.iter().filter(move |_| is_known);
     record.parent.iter().chain(target).map(|id| &**id)
+}
+
+/// Parents and targets must be in the log or earlier in the batch; new ids must not be. `locate` looks an id up in the log.
+pub(crate) fn check_links(
+    records: &[Envelope<'_>],
+    locate: impl Fn(&str) -> Result<Option<u64>>,
+) -> Result<()> {
+    let mut fresh = HashSet::new();
+    for record in records {
+        for linked in links(record) {
+            if !fresh.contains(linked) && locate(linked)?.is_none() {
+                return Err(LogError::UnknownEntry { entry: linked.to_owned() });
+            }
+        }
+        let Some(id) = record.id.as_deref() else { continue };
+        if let Some(seq) = locate(id)? {
+            return Err(LogError::Duplicate { entry: id.to_owned(), seq });
+        }
+        // Nothing follows a record that is alone, so a batch of one needs no set.
+        if records.len() > 1 && !fresh.insert(id) {
+            return Err(LogError::Duplicate { entry: id.to_owned(), seq: 0 });
+        }
+    }
+    Ok(())
 }
 
 /// Refuses what could not be read back.

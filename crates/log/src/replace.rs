@@ -1,18 +1,18 @@
 //! Putting a log that was built in `staging/` in the place of a live one of the same id.
 //!
 //! ```text
-//!   staging/<name>/...            built and closed like any log, with the mark `replaces`: the old life
-//!   --- rename ---                two lives of the id stand in the shard; the mark says which one answers
-//!   --- rename, remove ---        the old life is gone, then the mark
+//!   staging/<name>/...            built and closed like any log; the mark `replaces` names the old incarnation
+//!   --- rename ---                two incarnations of the id are in the shard; the mark says which one answers
+//!   --- rename, remove ---        the old incarnation is gone, then the mark
 //! ```
 //!
-//! The first rename is the switch. It happens under the writer's lock of the old life, after its head was compared. Whoever
-//! takes that lock later looks again which life answers, so that nobody appends to the old one.
+//! The first rename is the switch. It happens under the writer's lock of the old incarnation, after its head was compared.
+//! A writer that takes that lock later checks again which incarnation answers, so that none appends to the old one.
 
 use bough_platform::RelPath;
 
 use crate::container::{Container, STAGING, not_found, parse_container_name, shard_dir};
-use crate::error::{LogError, Result};
+use crate::error::{LogError, Result, if_there};
 use crate::load::{Horizon, Trust, load, read_manifest};
 use crate::staged::StagedLog;
 use crate::store::LogStore;
@@ -22,7 +22,7 @@ use bough_record::{Fold, Head, Incarnation};
 const MARK_BYTES_MAX: u64 = 64;
 
 impl<F: Fold> StagedLog<F> {
-    /// Puts the log that was built here in the place of the live one, if that ends at `expected`. What the old life held is
+    /// Puts the log that was built here in the place of the live one, if that ends at `expected`. The old one is
     /// removed. [`LogError::Conflict`] when it ends elsewhere, [`LogError::Locked`] while another process writes it.
     pub fn replace(&self, expected: Head) -> Result<()> {
         let id = self.id.as_str();
@@ -38,7 +38,7 @@ impl<F: Fold> StagedLog<F> {
             lock.remove()?;
             return Err(error);
         }
-        // A third life that an earlier crash left goes before the second comes.
+        // A third incarnation that an earlier crash left is removed before the second comes.
         outer.remove_replaced(id, &old)?;
         let from = RelPath::parse(&format!("{}/{}", self.dir, staged.dir))?;
         let new = Container { dir: shard_dir(id)?.join(staged.dir.file_name())? };
@@ -68,11 +68,11 @@ impl<F: Fold> LogStore<F> {
         if current == expected { Ok(()) } else { Err(LogError::Conflict { current }) }
     }
 
-    /// Of two lives of an id, the one that answers: it says that it stands in the other's place.
+    /// Of two incarnations of an id, the one that answers: its mark says that it replaces the other.
     pub(crate) fn answering(&self, first: &Container, second: &Container) -> Option<Container> {
         let replaces = |new: &Container, old: &Container| {
-            let life = parse_container_name(old.dir.file_name()).map(|(_, life)| life);
-            life.is_some() && self.replaced_by(new) == life
+            let named = parse_container_name(old.dir.file_name()).map(|(_, named)| named);
+            named.is_some() && self.replaced_by(new) == named
         };
         if replaces(first, second) {
             return Some(first.clone());
@@ -80,25 +80,26 @@ impl<F: Fold> LogStore<F> {
         replaces(second, first).then(|| second.clone())
     }
 
-    /// The life that a container stands in the place of, as its mark says.
+    /// The incarnation that a container replaces, as its mark says.
     fn replaced_by(&self, container: &Container) -> Option<Incarnation> {
         let path = container.replaces().ok()?;
         let bytes = self.inner.platform.disk.read_all(&path, MARK_BYTES_MAX).ok()?;
         std::str::from_utf8(&bytes).ok()?.parse().ok()
     }
 
-    /// Removes the life that a container stands in the place of, if it is still there, and then the mark. For whoever holds
-    /// the container's lock, or the shard's.
+    /// Removes the incarnation that a container replaces, if it is still there, and then the mark. The caller holds the
+    /// container's lock, or the shard's.
     pub(crate) fn remove_replaced(&self, id: &str, container: &Container) -> Result<()> {
-        let Some(life) = self.replaced_by(container) else {
+        let Some(incarnation) = self.replaced_by(container) else {
             return Ok(());
         };
         let disk = &self.inner.platform.disk;
-        let old = Container::live(id, life)?;
+        let old = Container::live(id, incarnation)?;
         // The new incarnation must be certain to stand here before the old one goes.
         disk.sync_dir(&container.dir.parent())?;
         let doomed = old.moved_to(STAGING)?;
-        let is_moved = if_there(disk.rename(&old.dir, &doomed.dir))?;
+        // Another process may finish the same replacement.
+        let is_moved = if_there(disk.rename(&old.dir, &doomed.dir))?.is_some();
         // A move between folders is certain only when both are synced, and the mark is needed until it is.
         disk.sync_dir(&container.dir.parent())?;
         disk.sync_dir(&doomed.dir.parent())?;
@@ -106,14 +107,5 @@ impl<F: Fold> LogStore<F> {
             disk.remove_tree(&doomed.dir)?;
         }
         if_there(disk.remove_file(&container.replaces()?)).map(drop)
-    }
-}
-
-/// Whether something was there to be moved or removed: another process may finish the same replacement.
-fn if_there(done: std::io::Result<()>) -> Result<bool> {
-    match done {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error.into()),
     }
 }

@@ -1,5 +1,5 @@
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bough_platform::File;
 
@@ -7,6 +7,7 @@ use crate::error::{LogError, Result};
 use crate::files::row_damage;
 use crate::format::{OffsetRow, ROW_BYTES};
 use crate::rebuild::Segments;
+use crate::sync::lock;
 
 /// The offset rows of a log: those in the file, then those that are only in memory.
 ///
@@ -53,7 +54,7 @@ impl Rows {
     }
 
     fn rebuilt(&self) -> Option<Arc<Vec<OffsetRow>>> {
-        self.rebuilt.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.rebuilt).clone()
     }
 
     /// Makes the rows of the file again from the segments. Says whether that was new.
@@ -61,7 +62,7 @@ impl Rows {
         let Some(segments) = self.segments.as_ref().filter(|_| self.on_disk > 0) else {
             return Ok(false);
         };
-        let mut rebuilt = self.rebuilt.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rebuilt = lock(&self.rebuilt);
         if rebuilt.as_ref().is_some_and(|rows| rows.len() as u64 >= self.on_disk) {
             return Ok(false);
         }
@@ -255,12 +256,12 @@ impl Rows {
         Ok(!self.is_damaged())
     }
 
-    /// What a flush would write now, to be written by whoever asked. For the weaker durability, where rows may
+    /// What a flush would write now, for the caller to write. For the weaker durability, where rows may
     /// be written only after a sync of their frames that appends do not wait for. One at a time.
     pub(crate) fn prepare(&mut self) -> Result<PreparedRows> {
         let noted = self.can_note_revisions()?;
-        let room = Vec::with_capacity(self.memory.len());
-        let mut rows = std::mem::replace(&mut self.memory, room);
+        let empty = Vec::with_capacity(self.memory.len());
+        let mut rows = std::mem::replace(&mut self.memory, empty);
         if !self.leaving.is_empty() {
             // An earlier one was not written.
             rows = self.leaving.iter().copied().chain(rows).collect();

@@ -1,7 +1,7 @@
 //! Saving what is whole: a new store with every record that verifies. The damaged one is only read.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use bough_platform::RelPath;
 
@@ -9,9 +9,11 @@ use bough_record::{Envelope, Fold, StoredEnvelope, kind};
 
 use crate::container::{Container, SESSIONS, not_found, parse_container_name, unescape_id};
 use crate::error::{Damage, DamageKind, LogError, Result};
+use crate::files::segment_file;
 use crate::format::{ActiveStore, Pointer, decode_frame};
+use crate::ledger::Ledger;
 use crate::load::{Horizon, read_manifest, segment_numbers};
-use crate::migration::{Ledger, Switch};
+use crate::migration::Switch;
 use crate::queue::NewDelta;
 use crate::reader::Reader;
 use crate::record::links;
@@ -68,23 +70,16 @@ impl<F: Fold> LogStore<F> {
 
     /// Whether there is a live log, whole or damaged.
     pub fn holds_logs(&self) -> Result<bool> {
-        let disk = &self.inner.platform.disk;
-        let sessions = RelPath::parse(SESSIONS)?;
-        match disk.list(&sessions) {
-            Ok(shards) => Ok(shards.iter().any(|shard| shard.is_dir)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        let shards = self.inner.platform.disk.list_if_there(&RelPath::parse(SESSIONS)?)?;
+        Ok(shards.iter().any(|shard| shard.is_dir))
     }
 
     /// Copies what is whole of every live log; `visit` is called with each report. A log whose manifest is
     /// unreadable is saved under the id that its folder is named after.
     pub fn salvage_all(&self, target: &Self, visit: &mut dyn FnMut(SalvageReport)) -> Result<()> {
-        let disk = &self.inner.platform.disk;
-        let sessions = RelPath::parse(SESSIONS)?;
-        for shard in disk.list(&sessions)?.into_iter().filter(|shard| shard.is_dir) {
-            let dir = sessions.join(&shard.name)?;
-            for listed in disk.list(&dir)?.into_iter().filter(|listed| listed.is_dir) {
+        for dir in self.shards()? {
+            let listed = self.inner.platform.disk.list(&dir)?;
+            for listed in listed.into_iter().filter(|listed| listed.is_dir) {
                 let container = Container { dir: dir.join(&listed.name)? };
                 if let Some(report) = self.salvage_found(&container, target)? {
                     visit(report);
@@ -214,8 +209,7 @@ impl<F: Fold> LogStore<F> {
         report: &mut SalvageReport,
     ) -> Result<Vec<StoredEnvelope<'static>>> {
         let files = self.files(container.clone());
-        let mut found: std::collections::BTreeMap<u64, StoredEnvelope<'static>> =
-            Default::default();
+        let mut found = BTreeMap::new();
         for number in segment_numbers(&files)? {
             let mut scan = LineScan::new(files.segment(number)?, 0);
             while let Some(line) = scan.next_line()? {
@@ -223,13 +217,13 @@ impl<F: Fold> LogStore<F> {
                     Line::Whole { at, bytes } => (*at, decode_frame(bytes).ok()),
                     Line::Partial { at } => (*at, None),
                 };
-                let file = format!("segments/{number:016}.seg");
                 match decoded {
                     Some(frame) if frame.header.segment == number => {
                         found.insert(frame.header.seq, frame.stored().into_owned());
                     }
                     _ => {
-                        report.damage.push(Damage::new(DamageKind::Frame, file, at, "not a frame"))
+                        let file = segment_file(number);
+                        report.damage.push(Damage::new(DamageKind::Frame, file, at, "not a frame"));
                     }
                 }
                 if matches!(line, Line::Partial { .. }) {
@@ -242,10 +236,7 @@ impl<F: Fold> LogStore<F> {
     }
 }
 
-fn note_gaps(
-    found: &std::collections::BTreeMap<u64, StoredEnvelope<'static>>,
-    report: &mut SalvageReport,
-) {
+fn note_gaps(found: &BTreeMap<u64, StoredEnvelope<'static>>, report: &mut SalvageReport) {
     let mut next = 1;
     for seq in found.keys() {
         if *seq != next {

@@ -98,7 +98,7 @@ impl<F: Fold> StagedLog<F> {
         self.keep_alive()
     }
 
-    /// Shows now and then that somebody is still at work here, so that nobody takes the folder for a leftover.
+    /// Marks the folder as in use now and then, so that no process removes it as a leftover.
     fn keep_alive(&mut self) -> Result<()> {
         let Platform { disk, clock, .. } = &self.outer.inner.platform;
         let now = clock.monotonic();
@@ -127,7 +127,7 @@ impl<F: Fold> StagedLog<F> {
     }
 
     /// Closes the log and moves it among the live ones. [`LogError::Exists`] when one of the same id is there. Only a
-    /// log that a V1 file answers for makes room, and only for another that presents a V1 file: for the next migration.
+    /// log that a V1 file answers for is replaced, and only by another that presents a V1 file: by the next migration.
     pub fn publish(&self) -> Result<()> {
         let (id, outer) = (self.id.as_str(), &self.outer);
         self.inner.close(id)?;

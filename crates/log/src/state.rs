@@ -10,9 +10,9 @@ use crate::rows::Rows;
 use crate::streams::Streams;
 use bough_record::{ChainHash, Envelope, Fold, Head, StoredEnvelope, kind};
 
-/// Where a frame that is about to be applied stands.
+/// Where the frame of a record is on the disk.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct FrameLocation {
     pub(crate) segment: u64,
     pub(crate) frame: u64,
     pub(crate) offset: u64,
@@ -114,18 +114,18 @@ impl<F: Fold> LogState<F> {
     pub(crate) fn apply(
         &mut self,
         stored: &StoredEnvelope<'_>,
-        place: Place,
+        location: FrameLocation,
         fold: &FoldStep<F>,
     ) -> Result<()> {
         let record = &stored.envelope;
         assert_eq!(stored.seq, self.head.seq + 1, "records are applied in order");
         let mut row = OffsetRow {
             seq: stored.seq,
-            segment: place.segment,
-            frame: place.frame,
-            offset: place.offset,
-            len: place.len,
-            crc: place.crc,
+            segment: location.segment,
+            frame: location.frame,
+            offset: location.offset,
+            len: location.len,
+            crc: location.crc,
             parent: 0,
             run: 0,
             depth: 0,
@@ -150,11 +150,11 @@ impl<F: Fold> LogState<F> {
             FoldStep::Value(value) => self.fold = Arc::clone(value),
         }
         self.head.seq = stored.seq;
-        self.head.chain = place.chain;
+        self.head.chain = location.chain;
         self.position = Position {
-            segment: place.segment,
-            bytes: place.offset + place.len,
-            frames: place.frame,
+            segment: location.segment,
+            bytes: location.offset + location.len,
+            frames: location.frame,
             closed: false,
         };
         Ok(())
@@ -165,7 +165,9 @@ impl<F: Fold> LogState<F> {
         row.run = row.seq;
         row.depth = 1;
         // Before its parent's is dropped: a tree that never gets empty keeps its memory.
-        self.add_head(row.seq, id);
+        if let Some(heads) = &mut self.heads {
+            heads.insert(row.seq, id.to_owned());
+        }
         if let Some(parent) = parent {
             let above = self.parent_of(parent)?;
             row.parent = above.seq;
@@ -174,7 +176,9 @@ impl<F: Fold> LogState<F> {
             if self.last_entry.as_ref().is_some_and(|last| last.known.seq == above.seq) {
                 row.run = above.run;
             }
-            self.drop_head(above.seq);
+            if let Some(heads) = &mut self.heads {
+                heads.remove(&above.seq);
+            }
         }
         if self.heads.as_ref().is_some_and(|heads| heads.len() > limits::BRANCH_HEADS_MAX) {
             self.heads = None;
@@ -207,19 +211,7 @@ impl<F: Fold> LogState<F> {
         Ok(Known { seq, run: row.run, depth: row.depth })
     }
 
-    fn drop_head(&mut self, seq: u64) {
-        if let Some(heads) = &mut self.heads {
-            heads.remove(&seq);
-        }
-    }
-
-    fn add_head(&mut self, seq: u64, id: &str) {
-        if let Some(heads) = &mut self.heads {
-            heads.insert(seq, id.to_owned());
-        }
-    }
-
-    /// The record of the entry that a revision changes, or that is hidden: who reads the entry must see both.
+    /// The record of the entry that a revision changes or a removal hides: reading the entry reads both records.
     fn revised_entry(&self, record: &Envelope<'_>) -> Result<Option<u64>> {
         let changes_entry = matches!(&*record.kind, kind::REVISION | kind::REMOVED);
         match record.target.as_deref().filter(|_| changes_entry) {
@@ -256,8 +248,8 @@ impl<F: Fold> LogState<F> {
     }
 }
 
-/// Puts a text in the place of another, in the same memory.
-fn put(place: &mut String, text: &str) {
-    place.clear();
-    place.push_str(text);
+/// Replaces a text, in the same memory.
+fn put(target: &mut String, text: &str) {
+    target.clear();
+    target.push_str(text);
 }

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, Weak, mpsc};
 use std::time::Duration;
 
 use bough_platform::{Platform, RelPath};
@@ -19,6 +19,7 @@ use crate::options::{Maintenance, Options};
 use crate::pending::Pending;
 use crate::queue::{Batch, Expected, NewDelta};
 use crate::reader::Reader;
+use crate::sync::lock;
 use crate::writer::Writer;
 use bough_record::{Envelope, Fold, Head, Incarnation};
 
@@ -39,12 +40,12 @@ pub(crate) struct Inner<F: Fold> {
     due: Option<mpsc::Sender<Weak<Writer<F>>>>,
 }
 
-/// The place of one log: held while it is opened or closed, so that one slow log stalls no other.
+/// The writer of one log, if it is open. Locked while the log is opened or closed, so that one slow log stalls no other.
 type Slot<F> = Arc<Mutex<Option<Arc<Writer<F>>>>>;
 
 /// What opening a log for writing found.
 enum Opened<F: Fold> {
-    Living(Box<Writer<F>>),
+    Live(Box<Writer<F>>),
     /// A deletion that was cut short after its record: the move is left to be done.
     Deleted(Container),
 }
@@ -76,7 +77,7 @@ impl<F: Fold> LogStore<F> {
         // Also when nothing was made: an earlier incarnation may have ended before it synced what it made.
         disk.sync_dir(&RelPath::root())?;
         disk.sync_dir(&RelPath::parse(SESSIONS)?)?;
-        create::sweep_staging(&platform, &options)?;
+        create::sweep_staging(&platform)?;
         let due = match options.maintenance {
             Maintenance::Background => Some(start_rounds()),
             Maintenance::Inline => None,
@@ -120,7 +121,7 @@ impl<F: Fold> LogStore<F> {
         batch: &Batch<'_, F>,
     ) -> Result<Pending<F>> {
         loop {
-            let writer = self.living(id)?;
+            let writer = self.live_writer(id)?;
             if let Some(ticket) = writer.accept(expected, batch)? {
                 return Ok(Pending { writer, ticket, store: self.clone() });
             }
@@ -130,7 +131,7 @@ impl<F: Fold> LogStore<F> {
     /// Adds a delta to a message that streams; durable when the answer says so.
     pub fn enqueue_delta(&self, id: &str, delta: &NewDelta) -> Result<Pending<F>> {
         loop {
-            let writer = self.living(id)?;
+            let writer = self.live_writer(id)?;
             if let Some(ticket) = writer.accept_delta(delta)? {
                 return Ok(Pending { writer, ticket, store: self.clone() });
             }
@@ -190,12 +191,12 @@ impl<F: Fold> LogStore<F> {
 
     /// The head with everything accepted, durable or not, of a log that this process writes.
     pub fn accepted_head(&self, id: &str) -> Result<Head> {
-        Ok(self.living(id)?.accepted())
+        Ok(self.live_writer(id)?.accepted())
     }
 
     /// Takes the lock of a log now rather than at the first append; says what opening found.
     pub fn open_for_writing(&self, id: &str) -> Result<crate::OpenReport> {
-        Ok(self.living(id)?.report.clone())
+        Ok(self.live_writer(id)?.report.clone())
     }
 
     /// Waits until everything accepted for a log is durable.
@@ -207,7 +208,7 @@ impl<F: Fold> LogStore<F> {
 
     /// Makes a checkpoint of a log that this process writes.
     pub fn checkpoint(&self, id: &str) -> Result<()> {
-        let writer = self.living(id)?;
+        let writer = self.live_writer(id)?;
         writer.checkpoint().inspect_err(|error| writer.latch(error))
     }
 
@@ -216,15 +217,15 @@ impl<F: Fold> LogStore<F> {
         let Some(slot) = self.slots().get(id).cloned() else {
             return Ok(());
         };
-        let mut place = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(writer) = place.take() else {
+        let mut writer_slot = lock(&slot);
+        let Some(writer) = writer_slot.take() else {
             return Ok(());
         };
         while !writer.shut() {
             writer.drive();
         }
         let closed = writer.close().inspect_err(|error| writer.latch(error));
-        drop(place);
+        drop(writer_slot);
         self.drop_empty_slot(id, &slot);
         closed
     }
@@ -240,14 +241,14 @@ impl<F: Fold> LogStore<F> {
         let Some(slot) = self.slots().get(id).cloned() else {
             return Ok(());
         };
-        let mut place = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        match place.take_if(|writer| writer.is_latched()) {
+        let mut writer_slot = lock(&slot);
+        match writer_slot.take_if(|writer| writer.is_latched()) {
             Some(writer) => writer.release(),
             None => Ok(()),
         }
     }
 
-    /// Closes logs that nobody appended to for `idle`, unless `keep` wants one kept.
+    /// Closes logs without an append for `idle`, except those that `keep` returns `true` for.
     pub fn release_idle(&self, idle: Duration, keep: &dyn Fn(&F) -> bool) -> Result<usize> {
         let mut closed = 0;
         for (id, writer) in self.all_open() {
@@ -263,14 +264,14 @@ impl<F: Fold> LogStore<F> {
     /// Logs in `sessions/`, shard by shard; `visit` is called with each, in no particular order. A folder
     /// that cannot be read is passed to `visit` as an error and hides no other.
     pub fn visit(&self, visit: &mut dyn FnMut(Result<ListedLog>)) -> Result<()> {
-        let disk = &self.inner.platform.disk;
-        for shard in disk.list(&RelPath::parse(SESSIONS)?)? {
-            if shard.is_dir {
-                let dir = RelPath::parse(SESSIONS)?.join(&shard.name)?;
-                self.visit_folder(&dir, visit)?;
-            }
-        }
-        Ok(())
+        self.shards()?.iter().try_for_each(|dir| self.visit_folder(dir, visit))
+    }
+
+    /// The folders of `sessions/` that hold the live logs.
+    pub(crate) fn shards(&self) -> Result<Vec<RelPath>> {
+        let sessions = RelPath::parse(SESSIONS)?;
+        let listed = self.inner.platform.disk.list(&sessions)?.into_iter();
+        listed.filter(|shard| shard.is_dir).map(|shard| Ok(sessions.join(&shard.name)?)).collect()
     }
 
     pub(crate) fn visit_folder(
@@ -320,16 +321,16 @@ impl<F: Fold> LogStore<F> {
     }
 
     fn slots(&self) -> MutexGuard<'_, HashMap<String, Slot<F>>> {
-        self.inner.open.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner.open)
     }
 
     /// The writer of a log that this process has open.
     fn opened(&self, id: &str) -> Option<Arc<Writer<F>>> {
         let slot = self.slots().get(id).cloned()?;
-        slot.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&slot).clone()
     }
 
-    /// Every log that this process has open; one that is being opened or closed is passed over.
+    /// Every log that this process has open, without those that are being opened or closed.
     fn all_open(&self) -> Vec<(String, Arc<Writer<F>>)> {
         let slots: Vec<_> =
             self.slots().iter().map(|(id, s)| (id.clone(), Arc::clone(s))).collect();
@@ -342,7 +343,7 @@ impl<F: Fold> LogStore<F> {
 
     fn drop_empty_slot(&self, id: &str, slot: &Slot<F>) {
         let mut slots = self.slots();
-        // Two: the map's and ours. With more, somebody is about to open the log.
+        // Two: the map's and ours. With more, another thread is about to open the log.
         if Arc::strong_count(slot) == 2 {
             slots.remove(id);
         }
@@ -350,25 +351,22 @@ impl<F: Fold> LogStore<F> {
 
     /// The container of the live log of an id.
     pub(crate) fn locate(&self, id: &str) -> Result<Option<Container>> {
-        /// Two lives may be told apart by a mark that goes between listing and reading it; then one of them is gone.
-        const LOOKS: u32 = 3;
-        for _ in 1..LOOKS {
-            match self.look_for(id) {
+        /// A mark says which of two incarnations answers. It may be removed, with the other incarnation, between listing
+        /// the folder and reading it.
+        const TRIES: u32 = 3;
+        for _ in 1..TRIES {
+            match self.locate_once(id) {
                 Err(LogError::Corrupt(_)) => {}
                 found => return found,
             }
         }
-        self.look_for(id)
+        self.locate_once(id)
     }
 
-    fn look_for(&self, id: &str) -> Result<Option<Container>> {
+    fn locate_once(&self, id: &str) -> Result<Option<Container>> {
         let escaped = escape_id(id)?;
         let dir = shard_dir(id)?;
-        let listed = match self.inner.platform.disk.list(&dir) {
-            Ok(listed) => listed,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
+        let listed = self.inner.platform.disk.list_if_there(&dir)?;
         let mut names = listed.iter().filter(|listed| {
             parse_container_name(&listed.name).is_some_and(|(name, _)| name == escaped)
         });
@@ -397,36 +395,38 @@ impl<F: Fold> LogStore<F> {
     pub(crate) fn writer(&self, id: &str) -> Result<Arc<Writer<F>>> {
         check_id(id)?;
         let slot = self.slot(id)?;
-        let mut place = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(writer) = &*place {
+        let mut writer_slot = lock(&slot);
+        if let Some(writer) = &*writer_slot {
             return Ok(Arc::clone(writer));
         }
         let deleted = match self.open_one(id) {
-            Ok(Opened::Living(writer)) => return Ok(Arc::clone(place.insert(Arc::new(*writer)))),
+            Ok(Opened::Live(writer)) => {
+                return Ok(Arc::clone(writer_slot.insert(Arc::new(*writer))));
+            }
             Ok(Opened::Deleted(container)) => Ok(container),
             Err(error) => Err(error),
         };
-        // Nobody waits for the shard's lock with a place in hand.
-        drop(place);
+        // The shard's lock is never waited for while a slot is locked.
+        drop(writer_slot);
         self.drop_empty_slot(id, &slot);
         self.move_to_trash(id, &deleted?)?;
         Err(not_found(id))
     }
 
-    /// The place of a log's writer, made if there is none; then room is made for what will be opened.
+    /// The slot of a log, made if there is none; then an idle log is closed if too many are open.
     fn slot(&self, id: &str) -> Result<Slot<F>> {
         let found = self.slots().get(id).cloned();
         if let Some(slot) = found {
             return Ok(slot);
         }
         if self.slots().len() > self.inner.options.open_logs_max {
-            self.make_room()?;
+            self.close_one_idle()?;
         }
         Ok(Arc::clone(self.slots().entry(id.to_owned()).or_default()))
     }
 
     /// The writer of a log that is not deleted. A deletion that failed after its record is finished here.
-    fn living(&self, id: &str) -> Result<Arc<Writer<F>>> {
+    fn live_writer(&self, id: &str) -> Result<Arc<Writer<F>>> {
         let writer = self.writer(id)?;
         if writer.read_state().deleted_at_ms.is_none() {
             return Ok(writer);
@@ -453,7 +453,7 @@ impl<F: Fold> LogStore<F> {
                 return Err(Damage::new(DamageKind::Manifest, "manifest.json", 0, text).into());
             }
             if self.locate(id)?.as_ref() != Some(&container) {
-                // Another life was put in its place before the lock was ours.
+                // Another incarnation replaced it before the lock was ours.
                 writer.release()?;
                 continue;
             }
@@ -462,13 +462,13 @@ impl<F: Fold> LogStore<F> {
                 writer.close()?;
                 return Ok(Opened::Deleted(container));
             }
-            return Ok(Opened::Living(Box::new(writer)));
+            return Ok(Opened::Live(Box::new(writer)));
         }
         Err(not_found(id))
     }
 
     /// Closes the log that was idle longest.
-    fn make_room(&self) -> Result<()> {
+    fn close_one_idle(&self) -> Result<()> {
         let open = self.all_open();
         let idle = open.iter().filter(|(_, writer)| !writer.is_busy() && !writer.is_latched());
         let longest = idle.max_by_key(|(_, writer)| writer.idle_for()).map(|(id, _)| id.clone());

@@ -74,7 +74,7 @@ impl Streams {
         }
     }
 
-    /// Takes a durable delta in; one that was settled before is passed over.
+    /// Adds a durable delta. One that was settled before is ignored.
     pub(crate) fn push(&mut self, delta: StreamLine) {
         self.number = self.number.max(delta.number);
         if let Some(stream) = self.open.get_mut(&delta.target)
@@ -120,7 +120,7 @@ impl Stream {
 /// What was found in `stream.log`.
 #[derive(Debug, Default)]
 pub(crate) struct StreamReport {
-    /// Bytes after the last whole delta that nobody had acknowledged.
+    /// Bytes after the last whole delta. They were not acknowledged.
     pub(crate) torn_bytes: u64,
     /// Acknowledged deltas that are not there.
     pub(crate) damage: Option<Damage>,
@@ -136,7 +136,7 @@ pub(crate) fn load(
     let path = files.container.stream()?;
     if files.disk.stat(&path)?.is_none() {
         if !streams.is_empty() {
-            report.damage = Some(lost(0, "a message was streaming and the file is not there"));
+            report.damage = Some(lost(0, "a message was streaming and the file is missing"));
         }
         return Ok(report);
     }
@@ -194,9 +194,8 @@ pub(crate) struct StreamFile {
 }
 
 impl StreamFile {
-    /// Makes the file ready in this incarnation, durably, so that a stream that the log knows of always has its
-    /// file. One that an earlier incarnation left is gone on with only while something in it is not settled; its
-    /// name was synced when the log was opened.
+    /// Makes the file ready, durably, so that a stream that the log knows of always has its file. A file that an earlier
+    /// opening left is continued only while something in it is not settled; its name was synced when the log was opened.
     pub(crate) fn ready(
         files: &Files,
         incarnation: Incarnation,
@@ -211,7 +210,7 @@ impl StreamFile {
             opened.file.sync()?;
             return Ok(opened);
         }
-        // Without a line the header is the only word of the file: it is put in place whole.
+        // Without a line the header is all that the file holds, so it is put in place whole.
         streams.end = STREAM_HEADER_BYTES as u64;
         let header = StreamHeader { incarnation, acked: streams.number, end: streams.end };
         files.disk.replace(&path, &files.container.temp("stream.log")?, &header.encode()?)?;

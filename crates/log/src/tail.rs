@@ -3,12 +3,12 @@
 use crate::canary;
 use crate::chunk::FoldStep;
 use crate::error::{Damage, DamageKind, Result};
-use crate::files::{Files, missing_segment};
-use crate::format::{BatchPlace, Frame, decode_frame};
+use crate::files::{Files, missing_segment, segment_file};
+use crate::format::{BatchPlace, Frame, Position, decode_frame};
 use crate::load::Horizon;
 use crate::recovery::{Decision, Found, TailFacts, decide};
 use crate::scan::{Line, LineScan};
-use crate::state::{LogState, Place};
+use crate::state::{FrameLocation, LogState};
 use bough_record::{ChainHash, Fold};
 
 /// How the scan ended.
@@ -23,7 +23,7 @@ pub(crate) struct TailStop {
 /// A frame of a batch that is not whole yet.
 struct Held {
     line: Vec<u8>,
-    place: Place,
+    location: FrameLocation,
 }
 
 pub(crate) struct TailScan<'a, F: Fold> {
@@ -73,11 +73,10 @@ impl<'a, F: Fold> TailScan<'a, F> {
             let Some(end) = end else {
                 return Ok(std::mem::take(&mut self.stop));
             };
-            match self.segment_that_goes_on(position.segment)? {
+            match self.continuing_segment(position.segment)? {
                 Some(next) => {
                     self.abandon(position.segment, end.at)?;
-                    position =
-                        crate::format::Position { segment: next, ..crate::format::Position::START };
+                    position = Position { segment: next, ..Position::START };
                 }
                 None => {
                     self.finish(position.segment, &end)?;
@@ -140,7 +139,7 @@ impl<'a, F: Fold> TailScan<'a, F> {
         if !self.fits(&frame, segment) {
             return Ok(Some(self.foreign(&frame, segment, at)));
         }
-        let place = Place {
+        let location = FrameLocation {
             segment,
             frame: frame.header.frame,
             offset: at,
@@ -150,7 +149,7 @@ impl<'a, F: Fold> TailScan<'a, F> {
         };
         let whole = frame.header.batch.is_last() || canary::on(canary::PARTIAL_BATCHES);
         self.stop.frames += 1;
-        self.held.push(Held { line, place });
+        self.held.push(Held { line, location });
         if whole {
             self.apply_held()?;
         }
@@ -177,7 +176,7 @@ impl<'a, F: Fold> TailScan<'a, F> {
     fn apply_held(&mut self) -> Result<()> {
         for held in std::mem::take(&mut self.held) {
             if let Ok(frame) = decode_frame(&held.line) {
-                self.state.apply(&frame.stored(), held.place, &FoldStep::Apply)?;
+                self.state.apply(&frame.stored(), held.location, &FoldStep::Apply)?;
             }
         }
         Ok(())
@@ -204,7 +203,7 @@ impl<'a, F: Fold> TailScan<'a, F> {
     /// The chain and the number of frames that the next frame of a segment goes on from.
     fn tip(&self, segment: u64) -> (ChainHash, u64) {
         match self.held.last() {
-            Some(held) => (held.place.chain, held.place.frame),
+            Some(held) => (held.location.chain, held.location.frame),
             None if self.state.position.segment == segment && !self.state.position.closed => {
                 (self.state.head.chain, self.state.position.frames)
             }
@@ -215,12 +214,12 @@ impl<'a, F: Fold> TailScan<'a, F> {
     fn next_offset(&self) -> u64 {
         self.held
             .last()
-            .map_or(self.state.position.bytes, |held| held.place.offset + held.place.len)
+            .map_or(self.state.position.bytes, |held| held.location.offset + held.location.len)
     }
 
     /// A later segment whose first frame continues the log: then what this one has after its last whole
     /// batch was left behind by an earlier opening.
-    fn segment_that_goes_on(&self, segment: u64) -> Result<Option<u64>> {
+    fn continuing_segment(&self, segment: u64) -> Result<Option<u64>> {
         let mut number = segment + 1;
         while self.files.disk.stat(&self.files.container.segment(number)?)?.is_some() {
             if self.first_frame_continues(number)? {
@@ -247,7 +246,7 @@ impl<'a, F: Fold> TailScan<'a, F> {
 
     /// Counts what a segment has after its last whole batch, and forgets the held frames.
     fn abandon(&mut self, segment: u64, at: u64) -> Result<()> {
-        let held_bytes: u64 = self.held.iter().map(|held| held.place.len).sum();
+        let held_bytes: u64 = self.held.iter().map(|held| held.location.len).sum();
         let file = self.files.container.segment(segment)?;
         let len = self.files.disk.stat(&file)?.map_or(0, |stat| stat.len);
         self.stop.torn_records += self.held.len() as u64 + u64::from(len > at);
@@ -296,7 +295,7 @@ impl<'a, F: Fold> TailScan<'a, F> {
             Decision::NotOurs => end.breaks,
             _ => DamageKind::Frame,
         };
-        let file = format!("segments/{segment:016}.seg");
+        let file = segment_file(segment);
         let mut detail = end.detail.clone();
         if !self.held.is_empty() {
             let first = self.state.head.seq + 1;

@@ -31,15 +31,15 @@ impl<F: Fold> LogStore<F> {
         let tombstone = Envelope::plain(kind::TOMBSTONE, at_ms, payload);
         self.append(id, expected, &[tombstone])?;
         let Some(container) = self.locate(id)? else {
-            // Whoever found the record has finished the move.
+            // Another process found the record and has finished the move.
             return Ok(());
         };
         self.close(id)?;
         self.move_to_trash(id, &container)
     }
 
-    /// The second half of a deletion; its record is durable and its manifest says so. The log may have been moved
-    /// meanwhile by whoever found the record, and brought back since: then there is nothing left to do.
+    /// The second half of a deletion; its record is durable and its manifest says so. Another process may have found the
+    /// record, moved the log and even brought it back since: then there is nothing left to do.
     pub(crate) fn move_to_trash(&self, id: &str, container: &Container) -> Result<()> {
         let _shard = self.lock_shard(id)?;
         let disk = &self.inner.platform.disk;
@@ -52,8 +52,8 @@ impl<F: Fold> LogStore<F> {
         Ok(disk.sync_dir(&container.dir.parent())?)
     }
 
-    /// Finishes a deletion that was cut short after its record: the log is shown to nobody and still has its place
-    /// among the live ones. Says whether it found one.
+    /// Finishes a deletion that was cut short after its record: no reader is shown the log, and it is still among the
+    /// live ones. Returns whether it found one.
     pub fn finish_deletion(&self, id: &str) -> Result<bool> {
         if !matches!(self.read(id), Err(LogError::NotFound { .. })) || !self.contains(id)? {
             return Ok(false);
@@ -65,17 +65,17 @@ impl<F: Fold> LogStore<F> {
         }
     }
 
-    /// Takes the lock under which a log of this id may be put among the live ones. One that is on its way out makes
-    /// room first.
-    pub(crate) fn lock_free_place(&self, id: &str) -> Result<Box<dyn Lock>> {
-        /// Somebody may make the id again while we look.
+    /// Takes the lock under which a log of this id may be put among the live ones. A deletion that was cut short is
+    /// finished first.
+    pub(crate) fn lock_unused_id(&self, id: &str) -> Result<Box<dyn Lock>> {
+        /// Another process may create the id again meanwhile.
         const TRIES: u32 = 3;
         for _ in 0..TRIES {
             let shard = self.lock_shard(id)?;
             if self.locate(id)?.is_none() {
                 return Ok(shard);
             }
-            // Not under the lock: whoever finishes a deletion takes it too.
+            // Not under the lock: finishing a deletion takes it too.
             drop(shard);
             if !self.finish_deletion(id)? {
                 break;
@@ -92,25 +92,17 @@ impl<F: Fold> LogStore<F> {
         at_ms: i64,
         payload: &str,
     ) -> Result<Incarnation> {
-        let shard = self.lock_free_place(id)?;
-        let mut lives: Vec<ListedLog> = self
-            .trash()?
-            .into_iter()
-            .filter(|log| log.id == id)
-            .filter(|log| incarnation.is_none_or(|wanted| wanted == log.incarnation))
-            .collect();
-        lives.sort_by_key(|log| log.deleted_at_ms);
-        let Some(newest) = lives.pop() else {
-            return Err(not_found(id));
+        let shard = self.lock_unused_id(id)?;
+        let is_asked = |log: &ListedLog| {
+            log.id == id && incarnation.is_none_or(|asked| asked == log.incarnation)
         };
+        let found = self.trash()?.into_iter().filter(is_asked);
+        let newest = found.max_by_key(|log| log.deleted_at_ms).ok_or_else(|| not_found(id))?;
         let live = Container::live(id, newest.incarnation)?;
         let trashed = live.moved_to(TRASH)?;
         let restored = Envelope::plain(kind::RESTORED, at_ms, payload);
         self.write_restored(trashed.clone(), id, restored)?;
-        let disk = &self.inner.platform.disk;
-        disk.rename(&trashed.dir, &live.dir)?;
-        disk.sync_dir(&live.dir.parent())?;
-        disk.sync_dir(&RelPath::parse(TRASH)?)?;
+        self.move_container(&trashed.dir, &live.dir)?;
         drop(shard);
         Ok(newest.incarnation)
     }
@@ -171,7 +163,7 @@ impl<F: Fold> LogStore<F> {
     ) -> Result<bool> {
         let disk = &self.inner.platform.disk;
         let container = Container::live(id, incarnation)?.moved_to(TRASH)?;
-        // Whoever undoes the deletion holds it too.
+        // Undoing the deletion takes it too.
         let _shard = self.lock_shard(id)?;
         if disk.stat(&container.dir)?.is_none() {
             return Ok(false);
@@ -182,9 +174,7 @@ impl<F: Fold> LogStore<F> {
         }
         // Out of the trash in one step, so that a crash leaves no half of a log there.
         let doomed = container.moved_to(STAGING)?;
-        disk.rename(&container.dir, &doomed.dir)?;
-        disk.sync_dir(&doomed.dir.parent())?;
-        disk.sync_dir(&container.dir.parent())?;
+        self.move_container(&container.dir, &doomed.dir)?;
         disk.remove_tree(&doomed.dir)?;
         Ok(true)
     }

@@ -9,10 +9,10 @@ use crate::container::{Container, TRASH, parse_container_name};
 use crate::error::{Damage, DamageKind, LogError, Result};
 use crate::files::Files;
 use crate::format::{
-    BranchHeads, Checkpoint, LedgerEvent, Manifest, OffsetRow, PAGE_BYTES, ROW_BYTES, decode_page,
-    hash_id,
+    BranchHeads, Checkpoint, Manifest, OffsetRow, PAGE_BYTES, ROW_BYTES, decode_page, hash_id,
 };
 use crate::ids::table_damage;
+use crate::ledger::Ledger;
 use crate::limits;
 use crate::load::{Horizon, Loaded, Trust, load, read_checkpoint, read_manifest, segment_numbers};
 use crate::rebuild::manifest_of_nothing;
@@ -53,14 +53,8 @@ impl<F: Fold> LogStore<F> {
 
     /// Checks every log, live and in the trash; `visit` is called with each and says whether to go on.
     pub fn verify_all(&self, visit: &mut dyn FnMut(VerifyReport) -> ControlFlow<()>) -> Result<()> {
-        let disk = &self.inner.platform.disk;
-        let sessions = RelPath::parse(crate::container::SESSIONS)?;
-        let mut folders = vec![RelPath::parse(TRASH)?];
-        for shard in disk.list(&sessions)?.into_iter().filter(|shard| shard.is_dir) {
-            folders.push(sessions.join(&shard.name)?);
-        }
-        for folder in folders {
-            for listed in disk.list(&folder)? {
+        for folder in std::iter::once(RelPath::parse(TRASH)?).chain(self.shards()?) {
+            for listed in self.inner.platform.disk.list(&folder)? {
                 let container = Container { dir: folder.join(&listed.name)? };
                 let report = if listed.is_dir {
                     self.verify_settled(&container)?
@@ -119,7 +113,7 @@ impl<F: Fold> LogStore<F> {
         };
         report.id.clone_from(&manifest.session_id);
         report.incarnation = Some(manifest.incarnation);
-        if let Err(LogError::Corrupt(damage)) = container.check_life(&manifest) {
+        if let Err(LogError::Corrupt(damage)) = container.check_incarnation(&manifest) {
             report.damage.push(damage);
         }
         match load::<()>(files, manifest, Trust::Segments, horizon) {
@@ -196,7 +190,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// INV-003: every row that is said to be synced is what the segments say.
+    /// INV-003: every row that the manifest counts as synced agrees with the segments.
     fn check_rows(&mut self) -> Result<()> {
         let path = self.files().container.offsets()?;
         let Ok(file) = self.files().disk.open(&path, bough_platform::Access::Read) else {
@@ -328,26 +322,14 @@ impl Check<'_> {
     }
 
     fn check_ledger(&mut self) -> Result<()> {
-        let path = self.files().container.ledger()?;
-        if self.files().disk.stat(&path)?.is_none() {
-            return Ok(());
-        }
-        let bytes = self.files().disk.read_all(&path, limits::LEDGER_BYTES_MAX)?;
-        self.report.bytes += bytes.len() as u64;
-        let mut at = 0;
-        let whole = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
-        for line in whole.split(|byte| *byte == b'\n') {
-            if LedgerEvent::decode(line).is_none() {
-                let text = "the line is not a ledger event";
-                self.report.damage.push(Damage::new(
-                    DamageKind::Ledger,
-                    "migrations/ledger.jsonl",
-                    at,
-                    text,
-                ));
-            }
-            at += line.len() as u64 + 1;
-        }
+        let Files { disk, container, .. } = &self.loaded.files;
+        let ledger = Ledger::read(&**disk, container)?;
+        self.report.bytes += ledger.len;
+        let damage = |at: &u64| {
+            let text = "the line is not a ledger event";
+            Damage::new(DamageKind::Ledger, "migrations/ledger.jsonl", *at, text)
+        };
+        self.report.damage.extend(ledger.unreadable.iter().map(damage));
         Ok(())
     }
 }

@@ -5,9 +5,7 @@ use crate::files::{Files, frame_of};
 use crate::format::{BranchHead, BranchHeads, OffsetRow, StreamLine};
 use crate::limits::{PAGE_BYTES_MAX, RECORDS_PAGE_BYTES_MAX};
 use crate::state::LogState;
-use std::sync::Arc;
-
-use bough_record::{Fold, Head, PathStart, StoredEnvelope, kind};
+use bough_record::{Fold, PathStart, StoredEnvelope, kind};
 
 /// An entry: the record that added it, the newest one that revised it, the deltas since.
 #[derive(Clone, Debug)]
@@ -64,38 +62,6 @@ impl<F: Fold> Clone for View<'_, F> {
 impl<F: Fold> Copy for View<'_, F> {}
 
 impl<'a, F: Fold> View<'a, F> {
-    pub(crate) fn head(self) -> Head {
-        self.state.head
-    }
-
-    pub(crate) fn fold(self) -> Arc<F> {
-        Arc::clone(&self.state.fold)
-    }
-
-    pub(crate) fn active_leaf(self) -> Option<String> {
-        self.state.active_leaf.clone()
-    }
-
-    pub(crate) fn streaming(self) -> Vec<String> {
-        self.state.streams.targets().map(ToOwned::to_owned).collect()
-    }
-
-    pub(crate) fn deltas_after(self, number: u64) -> Vec<StreamLine> {
-        self.state.streams.after(number)
-    }
-
-    pub(crate) fn last_step(self) -> u64 {
-        self.state.streams.number
-    }
-
-    pub(crate) fn last_delta(self) -> Option<StreamLine> {
-        self.state.streams.last_delta().cloned()
-    }
-
-    pub(crate) fn find(self, id: &str) -> Result<Option<u64>> {
-        self.state.find(id)
-    }
-
     /// Up to `limit` records after number `after`, in order.
     pub(crate) fn records(self, after: u64, limit: u64) -> Result<Vec<StoredEnvelope<'static>>> {
         let mut rows = self.state.rows.range(after + 1, limit)?;
@@ -103,8 +69,8 @@ impl<'a, F: Fold> View<'a, F> {
         self.read(&rows)
     }
 
-    /// The next records after number `after` and up to number `last` that neither add nor change an entry. Looks at the rows
-    /// of others and passes over them.
+    /// The next records after number `after` and up to number `last` that neither add nor change an entry. Only the rows
+    /// of the other records are read.
     pub(crate) fn others(self, after: u64, last: u64) -> Result<Others> {
         const ROWS_AT_A_TIME: u64 = 1024;
         let count = last.saturating_sub(after).min(ROWS_AT_A_TIME);
@@ -126,7 +92,7 @@ impl<'a, F: Fold> View<'a, F> {
     }
 
     pub(crate) fn entry(self, id: &str) -> Result<Option<EntryRecord>> {
-        let Some(seq) = self.find(id)? else {
+        let Some(seq) = self.state.find(id)? else {
             return Ok(None);
         };
         let row = self.state.rows.get(seq)?;
@@ -136,7 +102,7 @@ impl<'a, F: Fold> View<'a, F> {
 
     /// Whether an entry was hidden. Nothing changes an entry after that, so that only the newest record about it is read.
     pub(crate) fn is_removed(self, id: &str) -> Result<bool> {
-        let Some(seq) = self.find(id)? else { return Ok(false) };
+        let Some(seq) = self.state.find(id)? else { return Ok(false) };
         let newest = self.state.rows.get(seq)?.revised;
         if newest == 0 {
             return Ok(false);
@@ -186,12 +152,12 @@ impl<'a, F: Fold> View<'a, F> {
         start: PathStart<&str>,
         limit: usize,
     ) -> Result<Option<PathPage>> {
-        let Some(leaf) = self.find(leaf)? else {
+        let Some(leaf) = self.state.find(leaf)? else {
             return Ok(None);
         };
         let from = match start {
             PathStart::Root | PathStart::Leaf => None,
-            PathStart::After(id) | PathStart::Before(id) => match self.find(id)? {
+            PathStart::After(id) | PathStart::Before(id) => match self.state.find(id)? {
                 Some(seq) => Some(seq),
                 None => return Ok(None),
             },
@@ -227,7 +193,7 @@ impl<'a, F: Fold> View<'a, F> {
         while next > 0 {
             let revision = self.state.rows.get(next)?;
             bytes += revision.len;
-            // Damage would lead on or in a circle; whoever reads the revisions says so.
+            // Damage would lead on or in a circle; reading the revisions reports it.
             next = if revision.parent < next { revision.parent } else { 0 };
         }
         Ok(bytes)

@@ -4,7 +4,7 @@ mod commit;
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use bough_platform::{Lock, Platform};
@@ -17,9 +17,10 @@ use crate::limits;
 use crate::load::{Loaded, OpenReport, append_position};
 use crate::maintain::Maintainer;
 use crate::options::Options;
-use crate::queue::{Batch, Expected, Lead, NewDelta, Notify, Queue};
+use crate::queue::{Batch, Expected, Leader, NewDelta, Notify, Queue};
 use crate::record::{check_entry_id, check_size};
 use crate::state::LogState;
+use crate::sync::lock;
 use bough_record::{Envelope, Fold, Head, kind};
 
 /// A log that this process may append to.
@@ -32,15 +33,15 @@ pub(crate) struct Writer<F: Fold> {
     pub(crate) files: Files,
     pub(crate) report: OpenReport,
     queue: Mutex<Queue<F>>,
-    pub(crate) state: RwLock<LogState<F>>,
-    /// Held by whoever commits.
+    state: RwLock<LogState<F>>,
+    /// Held by the thread that commits.
     commit: Mutex<CommitFiles>,
     pub(crate) maintainer: Mutex<Maintainer>,
     /// Bytes of frames since the last checkpoint.
     pub(crate) unchecked_bytes: AtomicU64,
     last_used_ms: AtomicU64,
     lock: Mutex<Option<Box<dyn Lock>>>,
-    /// Somebody has taken it on to commit until nothing waits.
+    /// A [`CommitTask`](crate::CommitTask) exists that commits until nothing waits.
     driven: AtomicBool,
 }
 
@@ -51,14 +52,6 @@ static OPENINGS: AtomicU64 = AtomicU64::new(1);
 pub(crate) struct Ticket {
     pub(crate) head: Head,
     pub(crate) delta: u64,
-}
-
-/// How one step of a thread that waits ended.
-enum Step<'a, F: Fold> {
-    /// What it waits for is durable.
-    Durable,
-    /// It has to look.
-    Look(MutexGuard<'a, Queue<F>>),
 }
 
 impl<F: Fold> std::fmt::Debug for Writer<F> {
@@ -156,20 +149,20 @@ impl<F: Fold> Writer<F> {
             drop(queue);
             return notify(Ok(ticket.head));
         }
-        queue.wait_for(ticket.head.seq, ticket.delta, notify);
+        queue.call_when_durable(ticket, notify);
     }
 
-    /// Waits until the ticket is durable, committing for others on the way when nobody else does.
+    /// Waits until the ticket is durable. Commits, also for others, while no other thread does.
     pub(crate) fn wait(&self, ticket: Ticket) -> Result<Head> {
         let mut queue = self.queue();
         while !queue.is_durable(ticket) {
             queue.check_latch()?;
-            queue = match self.step(queue, ticket) {
-                Step::Durable => return Ok(ticket.head),
-                Step::Look(queue) => queue,
-            };
+            match self.step(queue, ticket) {
+                Some(locked) => queue = locked,
+                None => return Ok(ticket.head),
+            }
         }
-        if queue.lead == Lead::Nobody && !queue.is_empty() {
+        if queue.leader == Leader::None && !queue.is_empty() {
             queue.commit_waiters.hand_over();
         }
         Ok(ticket.head)
@@ -180,19 +173,16 @@ impl<F: Fold> Writer<F> {
         let mut queue = self.queue();
         while queue.is_busy() {
             let everything = queue.everything();
-            queue = match self.step(queue, everything) {
-                Step::Durable => self.queue(),
-                Step::Look(queue) => queue,
-            };
+            queue = self.step(queue, everything).unwrap_or_else(|| self.queue());
         }
     }
 
-    /// Says whether the caller must see to it that [`Writer::drive_claimed`] runs.
+    /// Whether the caller must run [`Writer::drive_claimed`].
     pub(crate) fn claim_drive(&self) -> bool {
         !self.driven.swap(true, Ordering::AcqRel)
     }
 
-    /// Commits until nothing is left, for the one who claimed it.
+    /// Commits until nothing is left; for the caller that claimed it.
     pub(crate) fn drive_claimed(&self) {
         loop {
             self.drive();
@@ -204,54 +194,62 @@ impl<F: Fold> Writer<F> {
         }
     }
 
-    /// Commits one group, or waits for whoever does.
-    fn step<'a>(&'a self, mut queue: MutexGuard<'a, Queue<F>>, ticket: Ticket) -> Step<'a, F> {
-        if queue.lead != Lead::Nobody {
+    /// Commits one group, or waits for the thread that does. `None` when that thread made the ticket durable.
+    fn step<'a>(
+        &'a self,
+        mut queue: MutexGuard<'a, Queue<F>>,
+        ticket: Ticket,
+    ) -> Option<MutexGuard<'a, Queue<F>>> {
+        if queue.leader != Leader::None {
             let waiter = queue.commit_waiters.add(ticket);
             drop(queue);
-            return if waiter.sleep() { Step::Durable } else { Step::Look(self.queue()) };
+            return (!waiter.sleep()).then(|| self.queue());
         }
         let chunk = queue.next_chunk();
         let deltas = queue.next_deltas();
         if chunk.is_none() && deltas.is_none() {
-            return Step::Look(queue);
+            return Some(queue);
         }
-        queue.lead = Lead::Committing;
+        queue.leader = Leader::Committing;
         drop(queue);
         let result = self.commit(chunk.as_ref(), deltas.as_ref());
         let mut queue = self.queue();
         match &result {
             Ok(()) => {
                 queue.settle(chunk.as_ref(), deltas.as_ref());
-                Step::Look(self.tell_durable(queue))
+                Some(self.notify_durable(queue))
             }
             Err(error) => {
-                queue.lead = Lead::Nobody;
+                // In one step: no other thread may commit what follows.
+                queue.leader = Leader::None;
                 let cause = error.to_string();
-                let waiting = queue.latch(&cause);
+                let callbacks = queue.latch(&cause);
                 drop(queue);
-                tell_latched(waiting, &cause);
-                Step::Look(self.queue())
+                notify_latched(callbacks, &cause);
+                Some(self.queue())
             }
         }
     }
 
-    /// Tells those who waited for what is durable now, and gives the lead back.
-    fn tell_durable<'a>(&'a self, mut queue: MutexGuard<'a, Queue<F>>) -> MutexGuard<'a, Queue<F>> {
+    /// Wakes the threads and calls the callbacks of what is durable now. Another thread may lead then.
+    fn notify_durable<'a>(
+        &'a self,
+        mut queue: MutexGuard<'a, Queue<F>>,
+    ) -> MutexGuard<'a, Queue<F>> {
         let (durable, delta) = (queue.durable, queue.durable_delta);
         let commit_waiters = queue.commit_waiters.take_durable(durable.seq, delta);
         if !commit_waiters.is_empty() {
-            queue.lead = Lead::Waking;
+            queue.leader = Leader::Waking;
             drop(queue);
-            commit_waiters.iter().for_each(|waiter| waiter.tell_durable());
+            commit_waiters.iter().for_each(|waiter| waiter.wake_durable());
             queue = self.queue();
         }
-        queue.lead = Lead::Nobody;
+        queue.leader = Leader::None;
         if queue.latched.is_some() {
-            // Meanwhile: those who came since wait for what will never be.
-            queue.commit_waiters.tell_all_to_look();
+            // It latched meanwhile: threads that came since wait for what will never be durable.
+            queue.commit_waiters.recheck_all();
         }
-        let ready = queue.take_ready();
+        let ready = queue.take_callbacks();
         if !ready.is_empty() {
             drop(queue);
             ready.into_iter().for_each(|notify| notify(Ok(durable)));
@@ -261,11 +259,15 @@ impl<F: Fold> Writer<F> {
     }
 
     pub(crate) fn queue(&self) -> MutexGuard<'_, Queue<F>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queue)
     }
 
     pub(crate) fn read_state(&self) -> RwLockReadGuard<'_, LogState<F>> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn write_state(&self) -> RwLockWriteGuard<'_, LogState<F>> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where the log is, as far as durable.
@@ -286,14 +288,14 @@ impl<F: Fold> Writer<F> {
         self.queue().latched.is_some()
     }
 
-    /// Takes nothing more, unless something is on its way: says whether it is closed now.
+    /// Accepts nothing more, unless something is on its way to the disk. Returns whether it is closed now.
     pub(crate) fn shut(&self) -> bool {
         let mut queue = self.queue();
         queue.closed = !queue.is_busy();
         queue.closed
     }
 
-    /// Whether somebody still waits for something.
+    /// Whether something is on its way to the disk.
     pub(crate) fn is_busy(&self) -> bool {
         self.queue().is_busy()
     }
@@ -308,19 +310,19 @@ impl<F: Fold> Writer<F> {
         self.platform.clock.monotonic().saturating_sub(used)
     }
 
-    /// Refuses further appends, because maintenance met a failing disk.
+    /// Refuses further appends, because the disk failed.
     pub(crate) fn latch(&self, cause: &LogError) {
         let cause = cause.to_string();
-        let waiting = self.queue().latch(&cause);
-        tell_latched(waiting, &cause);
+        let callbacks = self.queue().latch(&cause);
+        notify_latched(callbacks, &cause);
     }
 
-    /// Gives the lock up, removing its file. Waits for whoever is at the files: the next writer, here or in another
-    /// process, must not meet them there.
+    /// Removes the lock. Waits for rounds and commits first: the next writer, here or in another process, must not
+    /// write the same files at the same time.
     pub(crate) fn release(&self) -> Result<()> {
-        let _no_round = self.maintainer.lock().unwrap_or_else(PoisonError::into_inner);
+        let _no_round = lock(&self.maintainer);
         let _no_commit = self.hold_commits();
-        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let lock = lock(&self.lock).take();
         match lock {
             Some(lock) => Ok(lock.remove()?),
             None => Ok(()),
@@ -329,17 +331,17 @@ impl<F: Fold> Writer<F> {
 
     /// Whether the log is this writer's to write.
     pub(crate) fn is_ours(&self) -> bool {
-        self.lock.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        lock(&self.lock).is_some()
     }
 
     /// The manifest as it was last written.
     pub(crate) fn manifest(&self) -> Manifest {
-        self.maintainer.lock().unwrap_or_else(PoisonError::into_inner).manifest.clone()
+        lock(&self.maintainer).manifest.clone()
     }
 }
 
-fn tell_latched(waiting: Vec<Notify>, cause: &str) {
-    for notify in waiting {
+fn notify_latched(callbacks: Vec<Notify>, cause: &str) {
+    for notify in callbacks {
         notify(Err(LogError::Latched { cause: cause.to_owned() }));
     }
 }

@@ -20,7 +20,7 @@ pub struct SystemClock {
 impl SystemClock {
     /// Starts counting monotonic time now.
     #[must_use]
-    #[expect(clippy::disallowed_methods, reason = "this is the door")]
+    #[expect(clippy::disallowed_methods, reason = "only this crate may")]
     pub fn new() -> Self {
         Self { started: Instant::now() }
     }
@@ -33,7 +33,7 @@ impl Default for SystemClock {
 }
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the door")]
+    #[expect(clippy::disallowed_methods, reason = "only this crate may")]
     fn now_ms(&self) -> i64 {
         SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -44,7 +44,7 @@ impl Clock for SystemClock {
         self.started.elapsed()
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the door")]
+    #[expect(clippy::disallowed_methods, reason = "only this crate may")]
     fn sleep(&self, duration: Duration) {
         std::thread::sleep(duration);
     }

@@ -65,8 +65,8 @@ pub trait Disk: Send + Sync + Debug {
     /// `holder` into it. Never waits. The operating system frees it when the process ends, however it
     /// ends.
     fn lock(&self, path: &RelPath, holder: &str) -> Result<Box<dyn Lock>, LockError>;
-    /// The text that the holder wrote, while some process (or another handle of this one) holds the lock; `None` if
-    /// nobody does.
+    /// The text that the holder wrote, while some process (or another handle of this one) holds the lock; `None` if it
+    /// is free.
     fn lock_holder(&self, path: &RelPath) -> io::Result<Option<String>>;
     /// Gives the file `to` the permissions of the file `from`. Does nothing on a disk without permissions.
     fn copy_permissions(&self, _from: &RelPath, _to: &RelPath) -> io::Result<()> {

@@ -16,7 +16,7 @@ pub fn host_facts() -> HostFacts {
     HostFacts { pid: std::process::id(), boot_id: BOOT_ID.get_or_init(read_boot_id).clone() }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the door")]
+#[expect(clippy::disallowed_methods, reason = "only this crate may")]
 fn read_boot_id() -> String {
     let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     boot_id.trim().to_owned()

@@ -1,6 +1,6 @@
 //! Paths that a person names. Inside a data directory no link is followed, but a path that a person gives may be a
 //! link.
-#![expect(clippy::disallowed_methods, reason = "this is the door")]
+#![expect(clippy::disallowed_methods, reason = "only this crate may")]
 
 use std::fs;
 use std::io;

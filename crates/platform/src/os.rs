@@ -1,5 +1,5 @@
 //! The real disk.
-#![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "this is the door")]
+#![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "only this crate may")]
 
 use std::fs;
 use std::io::{self, Seek as _, Write as _};

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{schema, seal, unseal};
-use crate::error::{Damage, DamageKind, LogError, Result};
+use crate::error::{Damage, DamageKind, Result};
 use bough_record::Head;
 
 /// A place in the segments: where a scan goes on.
@@ -125,7 +125,7 @@ impl PartialEq for Checkpoint {
 impl Checkpoint {
     /// The file's bytes.
     pub fn encode(&self) -> Result<Vec<u8>> {
-        seal(self).map_err(|error| LogError::Invalid { reason: error.to_string() })
+        seal(self)
     }
 
     /// Reads the file's bytes.

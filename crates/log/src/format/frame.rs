@@ -88,6 +88,30 @@ pub struct FrameHeader<'a> {
     pub nonce: Cow<'a, str>,
 }
 
+impl<'a> FrameHeader<'a> {
+    /// The header of a record before it has its number: as if it were the first of its log, alone in its batch.
+    #[must_use]
+    pub fn of(record: &'a Envelope<'_>, nonce: Cow<'a, str>) -> Self {
+        Self {
+            seq: 1,
+            segment: 1,
+            frame: 1,
+            batch: BatchPlace::ALONE,
+            write_start: 1,
+            kind: Cow::Borrowed(&record.kind),
+            id: record.id.as_deref().map(Cow::Borrowed),
+            parent: record.parent.as_deref().map(Cow::Borrowed),
+            target: record.target.as_deref().map(Cow::Borrowed),
+            revision: record.revision,
+            settles_v1: None,
+            last_step: None,
+            blobs: Vec::new(),
+            at_ms: record.at_ms,
+            nonce,
+        }
+    }
+}
+
 /// A frame as it was read.
 #[derive(Clone, Debug)]
 pub struct Frame<'a> {

@@ -1,7 +1,8 @@
 use serde::{Deserialize, Serialize};
 
-use super::{schema, seal, unseal};
-use crate::error::{LogError, Result};
+use super::sealed::seal_line;
+use super::{schema, unseal};
+use crate::error::Result;
 
 /// How far a migration, a rollback or a recovery is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +32,7 @@ pub enum Outcome {
     Ok,
     /// Failed in a way that opening again repairs.
     RecoverableError,
-    /// Failed in a way that needs somebody.
+    /// Failed in a way that a person has to repair.
     FatalError,
 }
 
@@ -100,10 +101,7 @@ impl LedgerEvent {
 
     /// The line, with its line break.
     pub fn encode(&self) -> Result<Vec<u8>> {
-        let mut line =
-            seal(self).map_err(|error| LogError::Invalid { reason: error.to_string() })?;
-        line.push(b'\n');
-        Ok(line)
+        seal_line(self)
     }
 
     /// Reads a line without its line break; `None` when it cannot be believed.

@@ -125,10 +125,10 @@ impl Manifest {
 
     /// The file's bytes.
     pub fn encode(&self) -> Result<Vec<u8>> {
-        seal(self).map_err(|error| LogError::Invalid { reason: error.to_string() })
+        seal(self)
     }
 
-    /// Reads the file's bytes; a newer format is told apart from damage.
+    /// Reads the file's bytes. A newer format is not damage: it has an error of its own.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         match unseal::<Self>(bytes) {
             Ok(manifest) => manifest.checked(),

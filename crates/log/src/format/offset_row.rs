@@ -53,7 +53,7 @@ pub struct OffsetRow {
     pub depth: u64,
     /// The newest record that revises this entry; 0 if none does.
     pub revised: u64,
-    /// The entry's id, as far as a row has room for it; empty for records that add no entry.
+    /// The entry's id, or its digest when it is long; empty for records that add no entry.
     pub id: RowId,
 }
 

@@ -32,7 +32,7 @@ impl RowId {
         Self::kept(id).filter(|_| plain).unwrap_or_else(|| Self::digest(id))
     }
 
-    /// What a row says; `None` when it is longer than a row has room for.
+    /// The id in a row; `None` when it is longer than a row can hold.
     #[must_use]
     pub fn kept(text: &str) -> Option<Self> {
         let mut row_id = Self::NONE;
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_longer_than_a_row_has_room_for_is_no_row_id() {
+    fn a_text_that_is_longer_than_a_row_can_hold_is_no_row_id() {
         assert!(RowId::kept(&"x".repeat(CHARS_MAX)).is_some());
         assert!(RowId::kept(&"x".repeat(CHARS_MAX + 1)).is_none());
         assert!(RowId::kept(&"x".repeat(300)).is_none());

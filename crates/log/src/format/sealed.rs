@@ -4,6 +4,8 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::LogError;
+
 const TAIL_BYTES: usize = ",\"crc\":\"00000000\"}".len();
 
 /// Why a sealed object cannot be believed.
@@ -21,13 +23,21 @@ pub enum SealError {
 }
 
 /// Serialises an object and closes it with its checksum. No line break.
-pub fn seal<T: Serialize>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
-    let mut bytes = serde_json::to_vec(value)?;
-    // The closing brace makes room for the checksum, which is then over everything before it.
+pub fn seal<T: Serialize>(value: &T) -> crate::Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec(value)
+        .map_err(|error| LogError::Invalid { reason: error.to_string() })?;
+    // The checksum is over everything before it, without the closing brace.
     bytes.pop();
     let crc = crc32c::crc32c(&bytes);
     bytes.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}").as_bytes());
     Ok(bytes)
+}
+
+/// The same with a line break.
+pub(super) fn seal_line<T: Serialize>(value: &T) -> crate::Result<Vec<u8>> {
+    let mut line = seal(value)?;
+    line.push(b'\n');
+    Ok(line)
 }
 
 /// Checks and parses what [`seal`] wrote. Every byte counts: one changed bit anywhere is seen.

@@ -57,6 +57,15 @@ impl StoreState {
         }
     }
 
+    /// The states that a checkpoint passes through.
+    pub const ROUND: [Self; 4] =
+        [Self::Dirty, Self::SegmentSealed, Self::Indexed, Self::Checkpointed];
+
+    /// The last of several states, if the contract allows every step to it.
+    pub fn go_through(self, states: &[Self]) -> crate::Result<Self> {
+        states.iter().try_fold(self, |state, next| state.go(*next))
+    }
+
     /// The next state, if the contract allows it.
     pub fn go(self, to: Self) -> crate::Result<Self> {
         if self.successors().contains(&to) {

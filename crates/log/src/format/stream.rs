@@ -6,8 +6,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::sealed::seal_line;
 use super::{seal, unseal};
-use crate::error::{LogError, Result};
+use crate::error::Result;
 use bough_record::Incarnation;
 
 /// Bytes of the header line, with its line break. Within one sector, so that it is never torn.
@@ -28,8 +29,7 @@ pub struct StreamHeader {
 impl StreamHeader {
     /// The header line, padded to its width.
     pub fn encode(&self) -> Result<Vec<u8>> {
-        let mut line =
-            seal(self).map_err(|error| LogError::Invalid { reason: error.to_string() })?;
+        let mut line = seal(self)?;
         line.resize(STREAM_HEADER_BYTES - 1, b' ');
         line.push(b'\n');
         Ok(line)
@@ -71,10 +71,7 @@ pub struct StreamLine {
 impl StreamLine {
     /// The line, with its line break.
     pub fn encode(&self) -> Result<Vec<u8>> {
-        let mut line =
-            seal(self).map_err(|error| LogError::Invalid { reason: error.to_string() })?;
-        line.push(b'\n');
-        Ok(line)
+        seal_line(self)
     }
 
     /// Reads a line without its line break; `None` when it cannot be believed.

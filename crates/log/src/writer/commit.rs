@@ -1,7 +1,7 @@
 //! What a commit does to the files of a log, in the order that its promises need.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use bough_platform::File;
 use bough_record::{Fold, kind};
@@ -13,37 +13,33 @@ use crate::error::Result;
 use crate::options::Durability;
 use crate::state::LogState;
 use crate::streams::StreamFile;
+use crate::sync::lock;
 
 /// The files that commits write to.
 #[derive(Default)]
-pub(super) struct CommitFiles {
+pub(crate) struct CommitFiles {
     segment: Option<(u64, Arc<dyn File>)>,
     stream: Option<StreamFile>,
     index_ready: bool,
 }
 
-/// No commit runs while this is held.
-pub(crate) struct HeldCommits<'a> {
-    files: MutexGuard<'a, CommitFiles>,
-}
-
-impl HeldCommits<'_> {
+impl CommitFiles {
     /// The segment that commits write to.
-    pub(crate) fn segment(&self) -> Option<Arc<dyn File>> {
-        self.files.segment.as_ref().map(|(_, file)| Arc::clone(file))
+    pub(crate) fn open_segment(&self) -> Option<Arc<dyn File>> {
+        self.segment.as_ref().map(|(_, file)| Arc::clone(file))
     }
 }
 
 impl<F: Fold> Writer<F> {
-    /// The order of a commit: segment write, sync, offset rows, then the caller is told. Deltas after the
-    /// frames that they stand on.
+    /// The order of a commit: segment write, sync, offset rows, then the callers are notified. Deltas come after the
+    /// frames that they build on.
     pub(super) fn commit(
         &self,
         chunk: Option<&Chunk<F>>,
         deltas: Option<&DeltaChunk>,
     ) -> Result<()> {
-        let mut files = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever latched it meanwhile may have given the lock up by now.
+        let mut files = self.hold_commits();
+        // A log that latched meanwhile may be another writer's by now.
         self.check_latch()?;
         self.touch();
         if let Some(chunk) = chunk {
@@ -111,9 +107,9 @@ impl<F: Fold> Writer<F> {
     /// Applies what is durable and writes its rows. In the weaker durability rows wait for a sync, because
     /// a row must never know a frame that the disk may lack.
     fn write_rows(&self, files: &mut CommitFiles, chunk: &Chunk<F>) -> Result<()> {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        for (record, place, fold) in chunk.stored() {
-            state.apply(&record, place, fold)?;
+        let mut state = self.write_state();
+        for (record, location, fold) in chunk.stored() {
+            state.apply(&record, location, fold)?;
         }
         if self.options.durability == Durability::Synced {
             if !files.index_ready {
@@ -139,7 +135,7 @@ impl<F: Fold> Writer<F> {
 
     fn commit_deltas(&self, files: &mut CommitFiles, deltas: &DeltaChunk) -> Result<()> {
         self.ready_stream(files)?;
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.write_state();
         let Some(stream) = &files.stream else {
             return Ok(());
         };
@@ -156,7 +152,7 @@ impl<F: Fold> Writer<F> {
     fn ready_stream(&self, files: &mut CommitFiles) -> Result<()> {
         if files.stream.is_none() {
             self.sync_what_settles(files)?;
-            let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.write_state();
             let incarnation = state.head.incarnation;
             files.stream = Some(StreamFile::ready(&self.files, incarnation, &mut state.streams)?);
         }
@@ -176,7 +172,7 @@ impl<F: Fold> Writer<F> {
         }
         drop(state);
         self.sync_what_settles(files)?;
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.write_state();
         stream.empty(&mut state.streams)
     }
 
@@ -194,14 +190,14 @@ impl<F: Fold> Writer<F> {
         }
     }
 
-    /// Keeps commits out while it is held.
-    pub(crate) fn hold_commits(&self) -> HeldCommits<'_> {
-        HeldCommits { files: self.commit.lock().unwrap_or_else(PoisonError::into_inner) }
+    /// No commit runs while this is held.
+    pub(crate) fn hold_commits(&self) -> MutexGuard<'_, CommitFiles> {
+        lock(&self.commit)
     }
 
     /// Forgets the open files that closing is about to remove.
     pub(crate) fn forget_files(&self) {
-        *self.commit.lock().unwrap_or_else(PoisonError::into_inner) = CommitFiles::default();
+        *self.hold_commits() = CommitFiles::default();
     }
 }
 
@@ -220,10 +216,10 @@ mod tests {
 
     use crate::error::LogError;
     use crate::queue::Batch;
-    use crate::queue::{Expected, Lead};
+    use crate::queue::{Expected, Leader};
     use crate::{Envelope, LogStore, Options};
 
-    /// Whoever latched the log may give its lock up at once: a commit that was on its way finds that out.
+    /// A log that latched may lose its lock at once, so a commit that was on its way must not write.
     #[test]
     fn a_commit_that_comes_after_the_latch_writes_nothing() {
         let dir = tempfile::tempdir().unwrap();
@@ -236,7 +232,7 @@ mod tests {
         std::thread::scope(|scope| {
             let held = writer.hold_commits();
             let commit = scope.spawn(|| pending.wait());
-            while writer.queue().lead != Lead::Committing {
+            while writer.queue().leader != Leader::Committing {
                 std::thread::yield_now();
             }
             writer.latch(&LogError::Invalid { reason: "for a test".to_owned() });

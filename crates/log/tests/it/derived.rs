@@ -140,7 +140,7 @@ fn a_log_whose_manifest_is_unreadable_or_missing_is_read_listed_and_written() {
     }
 }
 
-/// The manifest is a witness, too: where it is lost together with the end of the log, nobody knows what else is.
+/// The manifest is a witness, too: where it is lost together with the end of the log, it is not known what else is.
 #[test]
 fn a_manifest_that_is_lost_together_with_the_end_of_the_log_leaves_doubt() {
     let machine = Machine::new();

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 /// `log/it/recovery::name` is `fn name` in `crates/log/tests/it/recovery.rs` or `crates/log/src/...`.
 fn source_of(place: &str) -> Option<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let (room, module) = place.split_once('/')?;
-    let below = |folder: &str| -> PathBuf { root.join(room).join(folder).join(module) };
+    let (krate, module) = place.split_once('/')?;
+    let below = |folder: &str| -> PathBuf { root.join(krate).join(folder).join(module) };
     ["tests", "src"]
         .iter()
         .find_map(|folder| std::fs::read_to_string(below(folder).with_extension("rs")).ok())

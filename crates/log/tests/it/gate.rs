@@ -13,7 +13,7 @@ use bough_testkit::pass_on;
 /// Longer than any machine needs; a test that waits for it has failed.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// A gate in front of the syncs of some files, of some renames, or of some locks: whoever comes waits until it is opened.
+/// A gate in front of the syncs of some files, of some renames, or of some locks: a thread that comes waits until it is opened.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     state: Mutex<GateState>,
@@ -40,7 +40,7 @@ impl Gate {
     pub(crate) fn until_somebody_waits(&self) {
         let state = self.state.lock().unwrap();
         let waited = self.changed.wait_timeout_while(state, DEADLINE, |s| s.waiting == 0).unwrap();
-        assert!(!waited.1.timed_out(), "nobody came to the gate");
+        assert!(!waited.1.timed_out(), "no thread came to the gate");
     }
 
     fn pass(&self, path: &str) {

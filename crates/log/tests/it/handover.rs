@@ -100,7 +100,7 @@ fn a_writer_that_latched_keeps_its_lock_until_its_last_commit_is_done() {
     std::thread::scope(|scope| {
         let commit = scope.spawn(|| store.append("s", Expected::Any, vec![entry(3)]));
         gate.until_somebody_waits();
-        // A round fails and latches the log; who waited is told, and asks for it anew at once.
+        // A round fails and latches the log; a waiting caller gets the error and asks for the log again at once.
         spoil_checkpoints(dir.path(), true);
         assert!(store.checkpoint("s").is_err());
         spoil_checkpoints(dir.path(), false);

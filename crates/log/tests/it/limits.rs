@@ -16,8 +16,8 @@ use crate::support::*;
 fn too_large(machine: &Machine, limit: usize, act: impl FnOnce() -> Result<(), LogError>) {
     let before = machine.disk.operations();
     match act() {
-        Err(LogError::TooLarge { limit: said, size, what }) => {
-            assert_eq!((said, size), (limit as u64, limit as u64 + 1), "{what}");
+        Err(LogError::TooLarge { limit: found, size, what }) => {
+            assert_eq!((found, size), (limit as u64, limit as u64 + 1), "{what}");
         }
         other => panic!("{other:?}"),
     }

@@ -121,7 +121,7 @@ fn an_idle_log_is_closed_and_its_lock_given_up_unless_it_is_wanted() {
     let minute = Duration::from_secs(60);
     assert_eq!(process.store.release_idle(minute, &|_| false).unwrap(), 0, "it was just used");
     machine.clock.advance(minute);
-    assert_eq!(process.store.release_idle(minute, &|_| true).unwrap(), 0, "somebody wants it kept");
+    assert_eq!(process.store.release_idle(minute, &|_| true).unwrap(), 0, "the caller keeps it");
     assert!(machine.has(".seg") && process.store.is_open("s"));
     assert_eq!(process.store.release_idle(minute, &|_| false).unwrap(), 1);
     assert!(!process.store.is_open("s"));
@@ -142,7 +142,7 @@ fn beyond_the_bound_of_open_logs_the_longest_idle_one_is_closed() {
     }
     let open = (0..8).filter(|n| process.store.is_open(&format!("s{n}"))).collect::<Vec<_>>();
     assert!(open.len() <= 4 && open.contains(&7), "{open:?}");
-    // Whoever was closed is opened again when it is needed.
+    // A closed log is opened again when it is needed.
     for n in 0..8 {
         append(&process.store, &format!("s{n}"), 3);
         assert_eq!(numbers(&process.store, &format!("s{n}")), [1, 2, 3]);

@@ -48,15 +48,15 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What one life must hold.
+/// What one incarnation must hold.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Life {
+struct LogModel {
     records: Vec<Envelope<'static>>,
     deltas: Vec<NewDelta>,
     deleted: bool,
 }
 
-impl Life {
+impl LogModel {
     fn entries(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.records.iter().filter_map(|record| record.id.as_deref())
     }
@@ -71,16 +71,17 @@ impl Life {
 
     /// Whether a stream of this entry is open: opened by a record and not settled since.
     fn streams(&self, target: &str) -> bool {
-        let mut said = self.records.iter().rev().filter(|r| r.target.as_deref() == Some(target));
-        said.find(|record| matches!(&*record.kind, kind::STREAM | kind::REVISION))
+        let mut about = self.records.iter().rev().filter(|r| r.target.as_deref() == Some(target));
+        about
+            .find(|record| matches!(&*record.kind, kind::STREAM | kind::REVISION))
             .is_some_and(|record| record.kind == kind::STREAM)
     }
 }
 
-/// Which life of which session, by the number of the session and the order of its lives.
+/// Which incarnation of which session, by the number of the session and the order of its incarnations.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Oracle {
-    lives: BTreeMap<(u8, usize), (Incarnation, Life)>,
+    logs: BTreeMap<(u8, usize), (Incarnation, LogModel)>,
 }
 
 struct Run {
@@ -105,18 +106,18 @@ impl Run {
         Self { machine, process, oracle, before, written: 0 }
     }
 
-    fn newest(&self, session: u8) -> Option<(usize, &Life)> {
-        let mut lives = self.oracle.lives.range((session, 0)..=(session, usize::MAX));
-        lives.next_back().map(|((_, number), (_, life))| (*number, life))
+    fn newest(&self, session: u8) -> Option<(usize, &LogModel)> {
+        let mut logs = self.oracle.logs.range((session, 0)..=(session, usize::MAX));
+        logs.next_back().map(|((_, number), (_, log))| (*number, log))
     }
 
-    fn live(&self, session: u8) -> Option<Life> {
-        self.newest(session).map(|(_, life)| life).filter(|life| !life.deleted).cloned()
+    fn live(&self, session: u8) -> Option<LogModel> {
+        self.newest(session).map(|(_, log)| log).filter(|log| !log.deleted).cloned()
     }
 
-    fn change(&mut self, session: u8, change: impl FnOnce(&mut Life)) {
+    fn change(&mut self, session: u8, change: impl FnOnce(&mut LogModel)) {
         let (number, _) = self.newest(session).unwrap();
-        change(&mut self.oracle.lives.get_mut(&(session, number)).unwrap().1);
+        change(&mut self.oracle.logs.get_mut(&(session, number)).unwrap().1);
     }
 
     fn batch(&mut self, parent: Option<&str>, records: u8, bytes: u16) -> Vec<Envelope<'static>> {
@@ -165,20 +166,20 @@ impl Run {
             return;
         }
         let number = self.newest(session).map_or(0, |(number, _)| number + 1);
-        let life = Life { records: batch, ..Life::default() };
-        self.oracle.lives.insert((session, number), (made.unwrap().incarnation, life));
+        let log = LogModel { records: batch, ..LogModel::default() };
+        self.oracle.logs.insert((session, number), (made.unwrap().incarnation, log));
     }
 
     fn append(&mut self, session: u8, records: u8, bytes: u16) {
-        let life = self.live(session);
-        let parent = life.as_ref().and_then(|life| life.entries().next_back());
+        let log = self.live(session);
+        let parent = log.as_ref().and_then(|log| log.entries().next_back());
         let batch = self.batch(parent, records, bytes);
         let answer = self.process.store.append(&name(session), Expected::Any, batch.clone());
-        match life {
+        match log {
             None => assert!(matches!(answer, Err(LogError::NotFound { .. })), "{answer:?}"),
             Some(_) => {
                 answer.unwrap();
-                self.change(session, |life| life.records.extend(batch));
+                self.change(session, |log| log.records.extend(batch));
             }
         }
     }
@@ -195,39 +196,39 @@ impl Run {
     }
 
     fn repeat(&mut self, session: u8) {
-        let Some(life) = self.live(session) else { return };
-        let Some(id) = life.entries().next_back() else { return };
+        let Some(log) = self.live(session) else { return };
+        let Some(id) = log.entries().next_back() else { return };
         let record = Envelope::entry(id, None, 9, "\"other words\"");
         let refused = self.process.store.append(&name(session), Expected::Any, vec![record]);
         assert!(matches!(refused, Err(LogError::Duplicate { .. })), "{refused:?}");
     }
 
     fn delta(&mut self, session: u8) {
-        let Some(life) = self.live(session) else { return };
-        let Some(target) = life.entries().next_back().map(str::to_owned) else { return };
-        let base = life.revision_of(&target);
+        let Some(log) = self.live(session) else { return };
+        let Some(target) = log.entries().next_back().map(str::to_owned) else { return };
+        let base = log.revision_of(&target);
         let delta = delta(&target, base + 1);
         self.process.store.enqueue_delta(&name(session), &delta).unwrap().wait().unwrap();
-        let opening = (!life.streams(&target)).then(|| Envelope {
+        let opening = (!log.streams(&target)).then(|| Envelope {
             target: Some(target.into()),
             revision: Some(base),
             ..Envelope::plain(kind::STREAM, delta.at_ms, "null")
         });
-        self.change(session, |life| {
-            life.records.extend(opening);
-            life.deltas.push(delta);
+        self.change(session, |log| {
+            log.records.extend(opening);
+            log.deltas.push(delta);
         });
     }
 
     fn settle(&mut self, session: u8) {
-        let Some(life) = self.live(session) else { return };
-        let Some(target) = life.entries().next_back().map(str::to_owned) else { return };
-        let record = Envelope::revision(&target, life.revision_of(&target) + 1, 4, "\"whole\"");
+        let Some(log) = self.live(session) else { return };
+        let Some(target) = log.entries().next_back().map(str::to_owned) else { return };
+        let record = Envelope::revision(&target, log.revision_of(&target) + 1, 4, "\"whole\"");
         let batch = vec![record.clone()];
         self.process.store.append(&name(session), Expected::Any, batch).unwrap();
-        self.change(session, |life| {
-            life.deltas.retain(|delta| delta.target != target);
-            life.records.push(record);
+        self.change(session, |log| {
+            log.deltas.retain(|delta| delta.target != target);
+            log.records.push(record);
         });
     }
 
@@ -238,16 +239,16 @@ impl Run {
             return;
         }
         deleted.unwrap();
-        self.change(session, |life| {
-            life.records.push(Envelope::plain(kind::TOMBSTONE, 5, "\"gone\""));
-            life.deleted = true;
+        self.change(session, |log| {
+            log.records.push(Envelope::plain(kind::TOMBSTONE, 5, "\"gone\""));
+            log.deleted = true;
         });
     }
 
     fn undo(&mut self, session: u8) {
-        let Some((number, life)) = self.newest(session) else { return };
-        let deleted = life.deleted;
-        let incarnation = self.oracle.lives[&(session, number)].0;
+        let Some((number, log)) = self.newest(session) else { return };
+        let deleted = log.deleted;
+        let incarnation = self.oracle.logs[&(session, number)].0;
         let store = &self.process.store;
         let undone = store.undelete(&name(session), Some(incarnation), 6, "\"back\"");
         if !deleted {
@@ -255,12 +256,12 @@ impl Run {
             return;
         }
         assert_eq!(undone.unwrap(), incarnation);
-        self.change(session, |life| {
+        self.change(session, |log| {
             // An undo that was cut short after its record goes on from there.
-            if life.records.last().is_some_and(|record| record.kind != kind::RESTORED) {
-                life.records.push(Envelope::plain(kind::RESTORED, 6, "\"back\""));
+            if log.records.last().is_some_and(|record| record.kind != kind::RESTORED) {
+                log.records.push(Envelope::plain(kind::RESTORED, 6, "\"back\""));
             }
-            life.deleted = false;
+            log.deleted = false;
         });
     }
 
@@ -299,7 +300,7 @@ impl Run {
     fn found(&self) -> Oracle {
         let mut found = Oracle::default();
         let store = &self.process.store;
-        for ((session, number), (incarnation, _)) in &self.oracle.lives {
+        for ((session, number), (incarnation, _)) in &self.oracle.logs {
             let id = name(*session);
             let opened = store.open_for_writing(&id);
             let live = opened.is_ok().then(|| store.read(&id).unwrap());
@@ -316,12 +317,12 @@ impl Run {
             assert_eq!(reader.damage(), None);
             let records = reader.records(0, u64::MAX / 2).unwrap();
             let records: Vec<Envelope<'static>> = records.into_iter().map(|r| r.envelope).collect();
-            let life = Life {
+            let log = LogModel {
                 deltas: reader.deltas().into_iter().map(of_line).collect(),
                 deleted,
                 records,
             };
-            found.lives.insert((*session, *number), (*incarnation, life));
+            found.logs.insert((*session, *number), (*incarnation, log));
         }
         found
     }
@@ -336,21 +337,21 @@ fn of_line(line: bough_log::format::StreamLine) -> NewDelta {
     }
 }
 
-/// A step in the middle: every life is at least as before and at most as after, record by record. A delta
+/// A step in the middle: every incarnation is at least as before and at most as after, record by record. A delta
 /// begins with the record that opens its stream, so the record may be there without the delta.
 fn is_between(before: &Oracle, found: &Oracle, after: &Oracle) -> bool {
-    let lives_fit = found.lives.keys().all(|key| after.lives.contains_key(key))
-        && before.lives.keys().all(|key| found.lives.contains_key(key));
-    lives_fit
-        && found.lives.iter().all(|(key, (_, life))| {
-            let most = &after.lives[key].1;
-            let none = Life::default();
-            let least = before.lives.get(key).map_or(&none, |(_, life)| life);
+    let logs_fit = found.logs.keys().all(|key| after.logs.contains_key(key))
+        && before.logs.keys().all(|key| found.logs.contains_key(key));
+    logs_fit
+        && found.logs.iter().all(|(key, (_, log))| {
+            let most = &after.logs[key].1;
+            let none = LogModel::default();
+            let least = before.logs.get(key).map_or(&none, |(_, log)| log);
             let settled = |delta: &NewDelta| !most.deltas.contains(delta);
-            life.records.starts_with(&least.records)
-                && most.records.starts_with(&life.records)
-                && least.deltas.iter().all(|d| life.deltas.contains(d) || settled(d))
-                && life.deltas.iter().all(|d| least.deltas.contains(d) || most.deltas.contains(d))
+            log.records.starts_with(&least.records)
+                && most.records.starts_with(&log.records)
+                && least.deltas.iter().all(|d| log.deltas.contains(d) || settled(d))
+                && log.deltas.iter().all(|d| least.deltas.contains(d) || most.deltas.contains(d))
         })
 }
 

@@ -64,7 +64,7 @@ impl Child {
         self.answer().unwrap_or_else(|| panic!("no answer to {words:?}"))
     }
 
-    /// SIGKILL; returns what it still said.
+    /// SIGKILL; returns its last lines.
     fn kill(mut self) -> Vec<String> {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
@@ -178,7 +178,7 @@ fn of_two_processes_one_writes_and_the_other_is_served() {
     let refused = second.ask("append s 3");
     assert!(is_locked_by(&refused, first.pid()), "{refused}");
     assert_eq!(second.ask("read s"), "1,2");
-    assert_eq!(first.ask("append s 3"), "ok", "the refused one disturbed nobody");
+    assert_eq!(first.ask("append s 3"), "ok", "the refused one disturbed no other");
     assert_eq!(second.ask("read s"), "1,2,3");
     // The lock of a process that was killed is taken over at once.
     assert!(first.kill().is_empty());
@@ -245,7 +245,7 @@ fn another_process_deletes_an_id_and_makes_it_again() {
     let (mut first, mut second) = (Child::start(dir.path()), Child::start(dir.path()));
     assert_eq!(first.ask("create s 1"), "ok");
     assert_eq!(first.ask("append s 2"), "ok");
-    assert!(second.ask("delete s").starts_with("locked"), "not while somebody writes it");
+    assert!(second.ask("delete s").starts_with("locked"), "not while another process writes it");
     assert_eq!(first.ask("read s"), "1,2");
     assert_eq!(first.ask("release-idle"), "1");
     assert_eq!(second.ask("delete s"), "ok");
@@ -253,13 +253,13 @@ fn another_process_deletes_an_id_and_makes_it_again() {
     assert_eq!(first.ask("append s 3"), "not found");
     assert_eq!(second.ask("create s 7"), "ok");
     assert_eq!(second.ask("append s 8"), "ok");
-    assert_eq!(first.ask("read s"), "7,8", "the new life");
+    assert_eq!(first.ask("read s"), "7,8", "the new incarnation");
     assert_eq!(second.ask("release-idle"), "1");
     assert_eq!(first.ask("append-where-read s 9"), "ok");
     assert_eq!(first.ask("read s"), "7,8,9");
     assert_eq!(second.ask("read s"), "7,8,9");
     let store = <LogStore>::open_to_look(Platform::system(dir.path()).unwrap(), options());
-    assert_eq!(store.trash().unwrap().len(), 1, "the first life is in the trash");
+    assert_eq!(store.trash().unwrap().len(), 1, "the first incarnation is in the trash");
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn a_head_of_a_life_that_another_process_ended_is_a_conflict() {
     assert_eq!(first.ask("read s"), "1");
     assert_eq!(second.ask("delete s"), "ok");
     assert_eq!(second.ask("create s 1"), "ok");
-    assert_eq!(first.ask("append-where-read s 2"), "conflict", "one record each, two lives");
+    assert_eq!(first.ask("append-where-read s 2"), "conflict", "one record each, two incarnations");
     assert_eq!(second.ask("read s"), "1");
 }
 
@@ -281,12 +281,12 @@ fn a_reader_follows_a_writer_that_is_killed_and_misses_nothing_acknowledged() {
     let clock = SystemClock::new();
     let reader = <LogStore>::open_to_look(Platform::system(dir.path()).unwrap(), options());
     let mut seen = 1;
-    for life in 0..4 {
+    for run in 0..4 {
         let mut writer = Child::start(dir.path());
         writeln!(writer.asks, "append-for-ever s").unwrap();
         let mut acknowledged: u64 = writer.answer().unwrap().parse().unwrap();
         let deadline = clock.monotonic() + Duration::from_secs(120);
-        let goal = acknowledged + 25 + life;
+        let goal = acknowledged + 25 + run;
         while seen < goal {
             assert!(clock.monotonic() < deadline, "the reader sees {seen} of {goal}");
             let shown = numbers(&reader, "s");
@@ -294,8 +294,8 @@ fn a_reader_follows_a_writer_that_is_killed_and_misses_nothing_acknowledged() {
             assert!(shown.len() as u64 >= seen, "what was shown stays");
             seen = shown.len() as u64;
         }
-        for said in writer.kill() {
-            acknowledged = said.parse().unwrap_or(acknowledged);
+        for line in writer.kill() {
+            acknowledged = line.parse().unwrap_or(acknowledged);
         }
         let after = numbers(&reader, "s");
         let there = after.len() as u64;

@@ -77,9 +77,9 @@ fn an_append_beside_a_replacement_lands_in_the_log_that_answers() {
         let store =
             <LogStore>::open(machine.behind(disk.clone()), machine.options.clone()).unwrap();
         let (meanwhile, expected) = (other.store.clone(), head(&other.store));
-        let (tell, told) = std::sync::mpsc::channel();
+        let (send, receive) = std::sync::mpsc::channel();
         disk.before_any(skip, "sessions/", move |_| {
-            tell.send(replace(&meanwhile, expected, 2).is_ok()).unwrap();
+            send.send(replace(&meanwhile, expected, 2).is_ok()).unwrap();
         });
         let appended =
             store.append("s", Expected::Any, vec![bough_log::Envelope::plain("x", 1, "9")]);
@@ -87,7 +87,7 @@ fn an_append_beside_a_replacement_lands_in_the_log_that_answers() {
             break;
         }
         moments += 1;
-        let is_replaced = told.recv().unwrap();
+        let is_replaced = receive.recv().unwrap();
         store.close_all().unwrap();
         let mut expected = if is_replaced { vec![1, 2] } else { vec![1, 2, 3] };
         if appended.is_ok() {
@@ -142,9 +142,9 @@ fn check_after_crash(machine: &Machine) -> Vec<u64> {
     let after = machine.after_power_cut();
     assert_eq!(after.shown("s"), expected);
     assert!(after.verify("s").is_well());
-    let lives = after.disk.files();
-    let lives = lives.iter().filter(|(path, _)| path.as_str().ends_with("manifest.json"));
-    let lives = lives.filter(|(path, _)| path.as_str().starts_with("sessions/"));
-    assert_eq!(lives.count(), 1, "the life that was replaced is gone: {:?}", after.disk);
+    let manifests = after.disk.files();
+    let manifests = manifests.iter().filter(|(path, _)| path.as_str().ends_with("manifest.json"));
+    let manifests = manifests.filter(|(path, _)| path.as_str().starts_with("sessions/"));
+    assert_eq!(manifests.count(), 1, "the incarnation that was replaced is gone: {:?}", after.disk);
     shown
 }

@@ -46,7 +46,7 @@ impl Process {
 }
 
 impl Machine {
-    /// Sizes as in use, apart from the maintenance, which is done by whoever appends.
+    /// Sizes as in use, apart from the maintenance, which the appending thread does.
     pub(crate) fn new() -> Self {
         let options = Options { maintenance: Maintenance::Inline, ..Options::default() };
         let clock = Arc::new(SimClock::default());

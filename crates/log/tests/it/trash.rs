@@ -42,11 +42,11 @@ fn an_undo_that_was_cut_short_is_never_purged() {
         let machine = Machine::new();
         undo_cut_short(&machine, at_rename);
         let store = machine.start().store;
-        let life = store.trash().unwrap()[0].incarnation;
-        assert_eq!(store.read_trash("s", life).unwrap().deleted_at_ms(), None);
+        let incarnation = store.trash().unwrap()[0].incarnation;
+        assert_eq!(store.read_trash("s", incarnation).unwrap().deleted_at_ms(), None);
         assert_eq!(store.purge(i64::MAX).unwrap(), 0, "rename {at_rename}");
-        assert!(!store.purge_one("s", life, Some(5)).unwrap(), "rename {at_rename}");
-        assert!(!store.purge_one("s", life, None).unwrap(), "rename {at_rename}");
+        assert!(!store.purge_one("s", incarnation, Some(5)).unwrap(), "rename {at_rename}");
+        assert!(!store.purge_one("s", incarnation, None).unwrap(), "rename {at_rename}");
         store.undelete("s", None, 9, "{}").unwrap();
         assert_eq!(machine.after_power_cut().shown("s"), [1, 2], "rename {at_rename}");
     }
@@ -56,12 +56,12 @@ fn an_undo_that_was_cut_short_is_never_purged() {
 fn a_purge_removes_only_the_deletion_that_it_was_asked_about() {
     let machine = Machine::new();
     let store = deleted(&machine).store;
-    let life = store.trash().unwrap()[0].incarnation;
+    let incarnation = store.trash().unwrap()[0].incarnation;
     store.undelete("s", None, 6, "{}").unwrap();
     store.delete("s", 7, "{}").unwrap();
-    assert!(!store.purge_one("s", life, Some(5)).unwrap(), "it was deleted again since");
-    assert_eq!(store.read_trash("s", life).unwrap().deleted_at_ms(), Some(7));
-    assert!(store.purge_one("s", life, Some(7)).unwrap());
+    assert!(!store.purge_one("s", incarnation, Some(5)).unwrap(), "it was deleted again since");
+    assert_eq!(store.read_trash("s", incarnation).unwrap().deleted_at_ms(), Some(7));
+    assert!(store.purge_one("s", incarnation, Some(7)).unwrap());
     assert!(store.trash().unwrap().is_empty());
 }
 
@@ -74,14 +74,14 @@ fn a_purge_waits_for_an_undo_of_another_process_and_leaves_what_it_brought_back(
     store.delete("s", 5, "{}").unwrap();
     let other =
         <LogStore>::open(Platform::system(dir.path()).unwrap(), Options::default()).unwrap();
-    let life = other.trash().unwrap()[0].incarnation;
+    let incarnation = other.trash().unwrap()[0].incarnation;
     gate.close_for("rename to sessions/");
     std::thread::scope(|scope| {
         let undo = scope.spawn(|| store.undelete("s", None, 6, "{}"));
         gate.until_somebody_waits();
-        let purge = scope.spawn(|| other.purge_one("s", life, None));
+        let purge = scope.spawn(|| other.purge_one("s", incarnation, None));
         gate.open();
-        assert_eq!(undo.join().unwrap().unwrap(), life);
+        assert_eq!(undo.join().unwrap().unwrap(), incarnation);
         assert!(!purge.join().unwrap().unwrap());
     });
     assert_eq!(numbers(&other, "s"), [1, 2]);
@@ -105,7 +105,7 @@ fn the_id_of_a_deletion_that_was_cut_short_can_be_used_again() {
         let store = machine.start().store;
         store.create("s", vec![Envelope::entry("e7", None, 1, "7")]).unwrap();
         assert_eq!(machine.after_power_cut().shown("s"), [7], "rename {at_rename}");
-        assert_eq!(store.trash().unwrap().len(), 1, "the life before is in the trash");
+        assert_eq!(store.trash().unwrap().len(), 1, "the earlier incarnation is in the trash");
         let taken = store.create("s", vec![entry(1)]);
         assert!(matches!(taken, Err(LogError::Exists { .. })), "{taken:?}");
         assert!(!store.finish_deletion("s").unwrap(), "nothing is left to finish");
@@ -139,7 +139,7 @@ fn during_a_deletion(
 #[test]
 fn a_deletion_that_another_process_finishes_meanwhile_is_a_deletion() {
     let finish = |other: &LogStore| {
-        // The record of the deletion is there and the lock is free: whoever comes finishes the move.
+        // The record of the deletion is there and the lock is free: the next process finishes the move.
         let write = other.append("s", Expected::Any, vec![entry(3)]);
         assert!(matches!(write, Err(LogError::NotFound { .. })), "{write:?}");
         assert_eq!(other.trash().unwrap().len(), 1);

@@ -263,7 +263,7 @@ fn a_session_that_is_deleted_while_everything_is_verified_is_not_damaged() {
 }
 
 #[test]
-fn a_verification_ends_when_it_is_told_to() {
+fn a_verification_ends_when_its_visitor_breaks() {
     let machine = Machine::new();
     let process = machine.start();
     fill(&process.store, "a", 1);

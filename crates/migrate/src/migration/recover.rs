@@ -100,7 +100,7 @@ impl Migrator {
         let Some((origin, need)) = self.need(session)? else {
             return Ok(Recovered::Nothing);
         };
-        self.sessions.mend_ledger(session)?;
+        self.sessions.repair_ledger(session)?;
         let recovery = Recovery { migrator: self, session, origin: &origin };
         match need {
             Need::MendLedger => Ok(Recovered::Nothing),

@@ -103,7 +103,7 @@ impl SessionDirectory {
 
     /// Adds an event to the ledger; durable when the call returns.
     pub fn record_event(&self, session: &SessionId, event: &LedgerEvent) -> Result<(), StoreError> {
-        self.of_session(session, |log, id| log.record_event(id, event).map(drop))
+        self.of_session(session, |log, id| log.record_event(id, event))
     }
 
     /// Whether a crash left a torn tail of the ledger.
@@ -111,9 +111,9 @@ impl SessionDirectory {
         self.of_session(session, |log, id| Ok(log.torn_ledger_bytes(id)? > 0))
     }
 
-    /// Cuts off a torn tail of the ledger. For whoever knows that nobody is adding to it.
-    pub fn mend_ledger(&self, session: &SessionId) -> Result<(), StoreError> {
-        self.of_session(session, |log, id| log.mend_ledger(id).map(drop))
+    /// Cuts off a torn tail of the ledger. The caller knows that no process is adding to it.
+    pub fn repair_ledger(&self, session: &SessionId) -> Result<(), StoreError> {
+        self.of_session(session, |log, id| log.repair_ledger(id).map(drop))
     }
 
     /// Finishes what a crash while a session was published left of the one that made room for it.
