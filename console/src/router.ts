@@ -128,7 +128,7 @@ function readFilters(values: URLSearchParams): SessionFilters {
     status: text("status"),
     agent: text("agent"),
     tool: text("tool"),
-    since: text("since"),
+    since: /^\d+[hd]$/.test(text("since")) ? text("since") : "",
     metadata: text("metadata"),
     archived: text("archived") === "yes",
   };
