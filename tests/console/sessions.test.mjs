@@ -176,6 +176,17 @@ test("what is typed while a dialog opens belongs to the dialog", async () => {
   await close(page);
 });
 
+test("the way back from a session leads to the list as it was filtered", async () => {
+  const page = await open(browser, server, "#/sessions?agent=builder");
+  await page.locator(".row", { hasText: "Parse ISO weeks" }).getByRole("link").click();
+  await page.getByRole("link", { name: "Tree" }).click();
+  await page.getByRole("link", { name: "Back to the sessions" }).click();
+  await page.locator(".row", { hasText: "Parse ISO weeks" }).waitFor();
+  assert.match(page.url(), /#\/sessions\?agent=builder$/);
+  assert.deepEqual(await titles(page), ["Parse ISO weeks"]);
+  await close(page);
+});
+
 test("a session is renamed, archived and deleted, each with a way back", async () => {
   const page = await open(browser, server, "#/sessions");
   const act = async (title, action) => {

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { SessionDetails, SessionMeta } from "../api/types";
-import { go, loopsHref, sessionHref, treeHref } from "../router";
+import { go, listHref, loopsHref, sessionHref, treeHref } from "../router";
 import { attempt, remove, rename, setArchived } from "../sessions/actions";
 import { StatusTag } from "../sessions/status";
 import { copyText } from "../ui/clipboard";
@@ -33,12 +33,12 @@ export function SessionHead({ meta, details, leaf, view }: SessionHeadProps) {
   usePageTitle(title);
   const discard = async () => {
     if (await remove(id, title)) {
-      go("#/sessions");
+      go(listHref());
     }
   };
   return (
     <div class="session-head">
-      <a class="icon-button" href="#/sessions" aria-label="Back to the sessions">
+      <a class="icon-button" href={listHref()} aria-label="Back to the sessions">
         <Icon name="left" />
       </a>
       <div class="session-names">

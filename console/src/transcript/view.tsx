@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { PathItem } from "../api/types";
-import { go, sessionHref } from "../router";
+import { go, listHref, sessionHref } from "../router";
 import { copyText } from "../ui/clipboard";
 import { Icon } from "../ui/icons";
 import { useShortcuts } from "../ui/keys";
@@ -104,7 +104,7 @@ function Path({ transcript, entry }: { transcript: Transcript; entry: string | u
     { key: "G", about: "Newest message", act: toNewest },
     { key: "g", about: "First message", act: toOldest },
     { key: "r", about: "Write a reply", act: () => document.querySelector<HTMLElement>(".reply textarea")?.focus() },
-    { key: "Backspace", about: "Back to the sessions", act: () => go("#/sessions") },
+    { key: "Backspace", about: "Back to the sessions", act: () => go(listHref()) },
   ]);
 
   const actionsFor = (item: PathItem): MenuItem[] => {
