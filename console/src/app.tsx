@@ -9,7 +9,7 @@ import { ShortcutList } from "./shortcut_list";
 import { TopBar } from "./top_bar";
 import { useShortcuts } from "./ui/keys";
 import { LazyView } from "./ui/lazy";
-import { EmptyState } from "./ui/states";
+import { Nowhere } from "./ui/states";
 import { useStore } from "./ui/use_store";
 import { nextTheme, theme } from "./ui/theme";
 import { Toasts } from "./ui/toasts";
@@ -63,13 +63,7 @@ function View({ current }: { current: Route }) {
     case "health":
       return <LazyView from={serverViews}>{({ HealthView }) => <HealthView />}</LazyView>;
     case "unknown":
-      return (
-        <EmptyState title="There is nothing here" isView>
-          <a class="button" href="#/sessions">
-            Show all sessions
-          </a>
-        </EmptyState>
-      );
+      return <Nowhere title="There is nothing here" about="No view has this address. The link may not be complete." isView />;
   }
 }
 

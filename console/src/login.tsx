@@ -1,5 +1,6 @@
 import { useId, useState } from "preact/hooks";
-import { describe, logIn } from "./api/client";
+import { ApiError, describe, logIn } from "./api/client";
+import { WithCode } from "./ui/with_code";
 
 /** Asks for a token when the server wants one. */
 export function Login() {
@@ -13,7 +14,7 @@ export function Login() {
     try {
       await logIn(token.trim());
     } catch (error) {
-      setProblem(describe(error));
+      setProblem(inWords(error));
     }
     setSending(false);
   };
@@ -38,7 +39,7 @@ export function Login() {
         />
         {problem !== undefined && (
           <p class="bad" role="alert">
-            {problem}
+            <WithCode text={problem} />
           </p>
         )}
         <button type="submit" class="button button-main" disabled={isSending || token.trim() === ""}>
@@ -47,4 +48,10 @@ export function Login() {
       </form>
     </main>
   );
+}
+
+/** The server's own hint is for programs that send headers. */
+function inWords(error: unknown): string {
+  const isUnknown = error instanceof ApiError && error.status === 401;
+  return isUnknown ? "The server does not know this token, or it has ended. Check that you copied all of it." : describe(error);
 }

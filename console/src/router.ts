@@ -104,10 +104,26 @@ export function usageHref({ since, of, by }: UsageQuery): string {
 /** The view that the address bar names. */
 export const route = new Store<Route>(parseRoute(globalThis.location?.hash ?? ""));
 
+let lastList = "#/sessions";
+
+/** The list as it was looked at last, with its filters. */
+export function listHref(): string {
+  return lastList;
+}
+
+function follow(): void {
+  const current = parseRoute(location.hash);
+  if (current.view === "sessions") {
+    lastList = sessionsHref(current.filters);
+  }
+  route.set(current);
+}
+
 export function startRouter(): void {
+  follow();
   window.addEventListener("hashchange", () => {
     dropEarly();
-    route.set(parseRoute(location.hash));
+    follow();
   });
 }
 
@@ -118,7 +134,7 @@ export function go(href: string): void {
 /** Changes the address without a new place in the history, such as while somebody types. */
 export function replace(href: string): void {
   history.replaceState(null, "", href);
-  route.set(parseRoute(location.hash));
+  follow();
 }
 
 function readFilters(values: URLSearchParams): SessionFilters {
@@ -128,7 +144,7 @@ function readFilters(values: URLSearchParams): SessionFilters {
     status: text("status"),
     agent: text("agent"),
     tool: text("tool"),
-    since: text("since"),
+    since: /^\d+[hd]$/.test(text("since")) ? text("since") : "",
     metadata: text("metadata"),
     archived: text("archived") === "yes",
   };

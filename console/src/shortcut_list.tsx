@@ -1,26 +1,28 @@
 import { useMemo } from "preact/hooks";
 import { Dialog } from "./ui/dialog";
-import { activeShortcuts } from "./ui/keys";
+import { listedKeys } from "./ui/keys";
 
 const NAMES: Record<string, string> = { ArrowDown: "↓", ArrowUp: "↑", " ": "Space" };
 
 export function ShortcutList({ onClose }: { onClose: () => void }) {
-  const shortcuts = useMemo(activeShortcuts, []);
+  const shortcuts = useMemo(listedKeys, []);
   return (
     <Dialog title="Keyboard shortcuts" onClose={onClose}>
       <dl class="shortcuts">
-        {shortcuts.map(({ key, about }) => (
-          <div key={key + about} class="shortcut">
+        {shortcuts.map(({ keys, about }) => (
+          <div key={about} class="shortcut">
             <dt>
-              <kbd>{NAMES[key] ?? key}</kbd>
+              {keys.map((key) => (
+                <kbd key={key}>{NAMES[key] ?? key}</kbd>
+              ))}
             </dt>
             <dd>{about}</dd>
           </div>
         ))}
       </dl>
       <p class="muted">
-        The API that this page uses is described in <a href="/openapi.json">openapi.json</a>. Licences of what it is built with:{" "}
-        <a href="/assets/licences.txt">licences.txt</a>.
+        The page uses only the public API: <a href="/docs">reference</a>, <a href="/openapi.json">openapi.json</a>. It is built with the work of
+        others: <a href="/assets/licences.txt">licences</a>.
       </p>
     </Dialog>
   );

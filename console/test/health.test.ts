@@ -25,7 +25,7 @@ test("checkpoints are told where they were counted, and trouble where there is s
 
 test("damage is never told as well", () => {
   const last = { started_at: 0, finished_at: Date.now(), sessions: 2, bytes: 10, damaged: 1 };
-  assert.deepEqual(verdictOf({ status: "damaged", last }), { value: "damaged", about: "some sessions are not what was written, now" });
+  assert.deepEqual(verdictOf({ status: "damaged", last }), { value: "damaged", about: "some sessions are not what was written; checked just now" });
   assert.equal(verdictOf({ status: "never" }).value, "never");
   assert.equal(verdictOf(null).value, "–");
 });

@@ -31,6 +31,11 @@ test("results stand with their calls, and alone where the call is not there", ()
   assert.deepEqual([...(groups[1]?.results.keys() ?? [])].sort(), ["1", "2"]);
 });
 
+test("what a tool printed is copied as it is", () => {
+  const text = messageAsMarkdown({ role: "function_result", function_id: "bash", content: [{ type: "text", text: "# not a heading\n```\n" }] });
+  assert.equal(text, "## Result of bash\n\n````\n# not a heading\n```\n````");
+});
+
 test("a fence is longer than those inside", () => {
   const text = messageAsMarkdown(assistant([{ type: "function_call", id: "1", function_id: "write", arguments: { text: "```" } }]));
   assert.match(text, /````json/);

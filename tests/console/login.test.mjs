@@ -34,7 +34,7 @@ test("a server with tokens asks for one, and keeps it out of the page", async ()
   await checkAccess(page);
   await page.getByLabel("Token").fill("bough_x_y");
   await page.getByRole("button", { name: "Open" }).click();
-  await page.getByRole("alert").waitFor();
+  await page.getByRole("alert").getByText("The server does not know this token").waitFor();
   await page.getByLabel("Token").fill(token);
   await page.getByRole("button", { name: "Open" }).click();
   await see(page, "No sessions yet");

@@ -44,6 +44,11 @@ packages_of "$here" browser
 cp "$here"/*.mjs "$place/"
 cd "$place"
 [ "${1:-}" != bench ] || exec node bench.mjs
-[ "${1:-}" != pictures ] || BOUGH_CONSOLE_IMAGES="$root/docs/images" exec node pictures.mjs
+if [ "${1:-}" = pictures ]; then
+    command -v pngquant > /dev/null || install_debian pngquant
+    BOUGH_CONSOLE_IMAGES="$root/docs/images" node pictures.mjs
+    # A page has few colours: a palette makes a picture a third as large.
+    exec pngquant --force --strip --speed 1 --ext .png 128 "$root"/docs/images/console-*.png
+fi
 [ $# -gt 0 ] || set -- *.test.mjs
 exec node --test --test-concurrency=1 --test-timeout=600000 "$@"

@@ -134,6 +134,59 @@ test("filters by status, agent, tool and metadata narrow the list", async () => 
   await check("tool=bash&status=error", []);
 });
 
+test("filters that are not understood say so", async () => {
+  const page = await open(browser, server, "#/sessions");
+  await see(page, "Parse ISO weeks");
+  await page.getByLabel("Search titles and content").fill("tool:");
+  await see(page, "This search is not understood");
+  assert.equal(await page.locator(".row").count(), 0, "no rows of an earlier search stay");
+  await checkAccess(page);
+  await page.getByRole("link", { name: "Show all sessions" }).click();
+  await see(page, "Parse ISO weeks");
+  await page.getByRole("button", { name: "Filters" }).click();
+  await page.getByLabel("Metadata").fill("team");
+  await see(page, "Write key=value");
+  await page.getByLabel("Metadata").fill("team=docs");
+  await page.locator(".row", { hasText: "Parse ISO weeks" }).waitFor({ state: "detached" });
+  assert.equal(await page.getByText("Write key=value").count(), 0);
+  await close(page);
+  const archived = await open(browser, server, "#/sessions?archived=yes&since=whenever");
+  await see(archived, "No session matches");
+  assert.ok(await archived.getByLabel("Archived").isChecked(), "a link shows the filters that it has");
+  await close(archived);
+});
+
+test("what is typed while a dialog opens belongs to the dialog", async () => {
+  const page = await open(browser, server, "#/sessions");
+  await see(page, "Parse ISO weeks");
+  await page.keyboard.press("j");
+  await page.locator('.row-link[data-index="0"]:focus').waitFor();
+  // In the same moment, as fast fingers do: `a` would archive the session.
+  await page.evaluate(async () => {
+    document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "r", bubbles: true }));
+    await new Promise((resolve) => setTimeout(resolve));
+    document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "a", bubbles: true }));
+  });
+  await page.getByRole("dialog").waitFor();
+  await page.locator("dialog input:focus").waitFor();
+  const selected = await page.locator("dialog input").evaluate((input) => input.selectionEnd - input.selectionStart === input.value.length);
+  assert.ok(selected, "typing replaces the title");
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator(".row").count(), 2);
+  await close(page);
+});
+
+test("the way back from a session leads to the list as it was filtered", async () => {
+  const page = await open(browser, server, "#/sessions?agent=builder");
+  await page.locator(".row", { hasText: "Parse ISO weeks" }).getByRole("link").click();
+  await page.getByRole("link", { name: "Tree" }).click();
+  await page.getByRole("link", { name: "Back to the sessions" }).click();
+  await page.locator(".row", { hasText: "Parse ISO weeks" }).waitFor();
+  assert.match(page.url(), /#\/sessions\?agent=builder$/);
+  assert.deepEqual(await titles(page), ["Parse ISO weeks"]);
+  await close(page);
+});
+
 test("a session is renamed, archived and deleted, each with a way back", async () => {
   const page = await open(browser, server, "#/sessions");
   const act = async (title, action) => {

@@ -208,6 +208,22 @@ test("links that lead nowhere say so", async () => {
   await see(page, "There is no such session");
   await checkAccess(page);
   await close(page);
+  for (const view of ["tree", "loops", "compare?left=a&right=b"]) {
+    const missing = await open(browser, server, `#/sessions/nobody/${view}`);
+    await see(missing, "There is no such session");
+    await close(missing);
+  }
+  await server.session("short", { title: "Short" });
+  await server.append("short", user("All there is"));
+  for (const link of ["?entry=nothing", "/compare?left=nothing&right=nobody"]) {
+    const missing = await open(browser, server, `#/sessions/short${link}`);
+    await see(missing, "There is no such entry");
+    await missing.getByRole("link", { name: "Read the session" }).click();
+    await see(missing, "All there is");
+    await missing.evaluate(() => (location.hash = "#/sessions/short?entry=another"));
+    await see(missing, "There is no such entry");
+    await close(missing);
+  }
   const other = await open(browser, server, "#/nothing");
   await see(other, "There is nothing here");
   await close(other);

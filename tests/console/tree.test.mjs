@@ -90,6 +90,43 @@ test("the tree grows while one looks, and an entry is labelled and forked", asyn
   await close(page);
 });
 
+test("a drag moves the picture and chooses nothing", async () => {
+  const page = await open(browser, server, "#/sessions/ways/tree");
+  await choose(page, "root");
+  const view = () => page.locator(".tree-picture").getAttribute("viewBox");
+  const before = await view();
+  const { x, y } = await node(page, "left2").locator(".tree-target").boundingBox();
+  await page.mouse.move(x + 40, y + 10);
+  await page.mouse.down();
+  await page.mouse.move(x + 90, y + 70, { steps: 4 });
+  await page.mouse.up();
+  await page.locator('[data-selected][data-entry="root"]').waitFor();
+  assert.notEqual(await view(), before);
+  await choose(page, "left2");
+  await page.locator('[data-selected][data-entry="left2"]').waitFor();
+  await close(page);
+});
+
+test("texts and labels stay in their lane, and lanes take the room that there is", async () => {
+  await server.session("wide", { title: "Wide" });
+  await server.append("wide", user("W".repeat(120)), { entry_id: "start" });
+  await server.append("wide", assistant("M".repeat(120)), { entry_id: "one" });
+  await server.append("wide", assistant("M".repeat(120)), { parent_id: "start", entry_id: "two" });
+  await server.send("PUT", "/sessions/wide/entries/two/label", { label: "A label that is much longer than the lane of its branch" });
+  const widths = [];
+  for (const width of [1280, 2560]) {
+    const page = await open(browser, server, "#/sessions/wide/tree", { viewport: { width, height: 800 } });
+    await page.locator(".tree-label").waitFor();
+    const lane = (await node(page, "start").locator(".tree-target").boundingBox()).width;
+    const texts = await page.locator(".tree-node > svg").evaluateAll((found) => found.map((box) => [box.width.baseVal.value * box.getScreenCTM().a, getComputedStyle(box).overflow]));
+    assert.ok(texts.length > 0);
+    assert.ok(texts.every(([room, overflow]) => room < lane && overflow === "hidden"), JSON.stringify(texts));
+    widths.push(lane);
+    await close(page);
+  }
+  assert.ok(widths[1] > 1.3 * widths[0], widths.join(" "));
+});
+
 test("the keyboard moves through the tree and opens an entry", async () => {
   const page = await open(browser, server, "#/sessions/ways/tree");
   await choose(page, "root");
@@ -98,6 +135,10 @@ test("the keyboard moves through the tree and opens an entry", async () => {
   await page.locator('[data-selected][data-entry="right"]').waitFor();
   await page.keyboard.press("ArrowRight");
   await page.locator('[data-selected][data-entry="left"]').waitFor();
+  await page.keyboard.press("?");
+  await page.getByRole("dialog").getByText("Move through the tree").waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator(".tree-box").focus();
   await page.keyboard.press("Enter");
   await page.locator("[data-target]", { hasText: "The left one" }).waitFor();
   await close(page);

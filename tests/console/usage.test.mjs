@@ -78,7 +78,7 @@ test("health shows the store, who follows it, and its limits", async () => {
 
 test("health says how large the store is, how many sessions are checkpointed, and what the last check of every byte found", async () => {
   const page = await open(browser, server, "#/health");
-  await panel(page, "Size on disk").locator(".fact", { hasText: "Together" }).getByText(/\d (kB|MB)$/).waitFor();
+  await panel(page, "Size on disk").locator(".fact", { hasText: "Total" }).getByText(/\d (kB|MB)$/).waitFor();
   await panel(page, "Store").locator(".fact", { hasText: "Checkpointed" }).waitFor();
   await panel(page, "Verification").getByText("nothing was checked yet").waitFor();
   await page.getByRole("button", { name: "Check every byte now" }).click();

@@ -1,6 +1,5 @@
 import type { StoreSize } from "../api/stats";
-import { bytes } from "../ui/format";
-import { Ago } from "../ui/time";
+import { bytes, clockTime } from "../ui/format";
 import { Panel } from "./panels";
 
 const PARTS: [keyof StoreSize, string][] = [
@@ -9,7 +8,7 @@ const PARTS: [keyof StoreSize, string][] = [
   ["catalogue_bytes", "Catalogue"],
   ["shared_bytes", "Shared state"],
   ["trash_bytes", "Trash"],
-  ["staging_bytes", "Being brought in"],
+  ["staging_bytes", "Sessions being built"],
 ];
 
 /** What the store's files take, as parts of a whole. */
@@ -39,12 +38,12 @@ export function SizeOnDisk({ size }: { size: StoreSize | null | undefined }) {
           </div>
         ))}
         <div class="fact fact-sum">
-          <dt>Together</dt>
+          <dt>Total</dt>
           <dd>{bytes(size.total_bytes)}</dd>
         </div>
       </dl>
       <p class="muted">
-        Measured: <Ago at={size.measured_at} />
+        Measured at <time dateTime={new Date(size.measured_at).toISOString()}>{clockTime(size.measured_at)}</time>
       </p>
     </Panel>
   );

@@ -1,5 +1,5 @@
 import type { HealthAnswer } from "../api/stats";
-import { ago, bytes, count, counted, duration, exactTime } from "../ui/format";
+import { agoInWords, bytes, count, counted, duration, exactTime } from "../ui/format";
 import { inert } from "../ui/inert";
 import { type Fact, Facts, Panel } from "./panels";
 
@@ -18,7 +18,7 @@ export function verdictOf(checked: Checked): { value: string; about: string } {
     return { value: "–", about: "by the command bough verify" };
   }
   const { value, about } = STATES[checked.status];
-  return { value, about: checked.last == null ? about : `${about}, ${ago(checked.last.finished_at)}` };
+  return { value, about: checked.last == null ? about : `${about}; checked ${agoInWords(checked.last.finished_at)}` };
 }
 
 /** What the last check of every byte found, and a button for the next one. */
@@ -35,7 +35,7 @@ export function Verification({ verification, onVerify }: { verification: Checked
   return (
     <Panel title="Verification">
       <p>
-        <span class={`tag ${TAGS[status]}`}>{STATES[status].value}</span> {STATES[status].about}
+        {status === "never" ? "Nothing was checked yet." : <><span class={`tag ${TAGS[status]}`}>{STATES[status].value}</span> {STATES[status].about}</>}
       </p>
       {last != null && <Facts facts={factsOf(last)} />}
       {last?.failure != null && <p class="bad plain">{inert(last.failure)}</p>}
@@ -51,7 +51,7 @@ export function Verification({ verification, onVerify }: { verification: Checked
   );
 }
 
-const TAGS = { well: "tag-done", damaged: "tag-error", failed: "tag-error", never: "" };
+const TAGS = { well: "tag-done", damaged: "tag-error", failed: "tag-error" };
 
 function factsOf(last: NonNullable<NonNullable<Checked>["last"]>): Fact[] {
   return [

@@ -202,5 +202,5 @@ function Compaction({ session, row, compaction }: { session: string; row: LoopRo
 
 function tokens(usage: LoopUsage): string {
   const cached = usage.cache_read > 0 ? `, ${count(usage.cache_read)} from the cache` : "";
-  return `${count(usage.input)} in${cached}, ${count(usage.output)} out`;
+  return `${count(usage.input)}\u00a0in${cached}, ${count(usage.output)}\u00a0out`;
 }

@@ -33,6 +33,17 @@ export function Tracks(props: TracksProps) {
       {grouped(rows).map((group) => (
         <TrackGroup key={group.rows[0]?.loop.loop_id} {...props} group={group} />
       ))}
+      <ul class="legend tracks-legend" aria-hidden="true">
+        <li>
+          <span class="track-mark track-mark-turn" /> turn
+        </li>
+        <li>
+          <span class="track-mark track-mark-call" /> call of a tool
+        </li>
+        <li>
+          <span class="track-mark track-mark-failed" /> call that failed
+        </li>
+      </ul>
       {axis.cuts.length > 0 && (
         <p class="muted tracks-note">
           The striped places are pauses in which nothing ran: {axis.cuts.map((cut) => duration(cut.ms)).join(", ")}. They are not drawn at their length.

@@ -33,7 +33,7 @@ function NotRecorded() {
   return (
     <EmptyState title="No loops were recorded">
       <p>Loops come from the events of an agent. Send them to this server:</p>
-      <pre class="code" tabIndex={0}>my-agent --events | curl --data-binary @- -H 'content-type: application/x-ndjson' {location.origin}/v1/record</pre>
+      <pre class="code" tabIndex={0}>{`my-agent --events | curl --data-binary @- \\\n  -H 'content-type: application/x-ndjson' ${location.origin}/v1/record`}</pre>
     </EmptyState>
   );
 }

@@ -49,6 +49,11 @@ export function metadataFilter(text: string): string | undefined {
   return JSON.stringify({ [text.slice(0, at).trim()]: asJson(value) });
 }
 
+/** Whether there is a text that names no value yet, so that it filters nothing. */
+export function isMetadataUnfinished(text: string): boolean {
+  return text.trim() !== "" && metadataFilter(text) === undefined;
+}
+
 function asJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { NO_FILTERS, replace, sessionsHref, type SessionFilters } from "../router";
 import { Icon } from "../ui/icons";
+import { isMetadataUnfinished } from "./addresses";
 import { STATUSES } from "./status";
 
 const SINCE = [
@@ -15,8 +16,8 @@ const TYPING_MS = 150;
 
 /** The search box and the filters. They live in the address, so that a view of the list can be shared. */
 export function FilterBar({ filters }: { filters: SessionFilters }) {
-  const isNarrowed = [filters.agent, filters.tool, filters.metadata].some((text) => text !== "");
-  const [isOpen, setOpen] = useState(isNarrowed);
+  const narrowing = [filters.agent, filters.tool, filters.metadata].filter((text) => text !== "").length + (filters.archived ? 1 : 0);
+  const [isOpen, setOpen] = useState(narrowing > 0);
   const change = (changes: Partial<SessionFilters>) => replace(sessionsHref({ ...filters, ...changes }));
   return (
     <search class="filters">
@@ -36,6 +37,7 @@ export function FilterBar({ filters }: { filters: SessionFilters }) {
         <button type="button" class="button" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           <Icon name="filter" />
           Filters
+          {narrowing > 0 && <span class="tag tag-done">{narrowing}</span>}
         </button>
       </div>
       {isOpen && (
@@ -43,6 +45,7 @@ export function FilterBar({ filters }: { filters: SessionFilters }) {
           <TypedInput label="Agent" placeholder="any" value={filters.agent} onValue={(agent) => change({ agent })} isShown />
           <TypedInput label="Tool" placeholder="any" value={filters.tool} onValue={(tool) => change({ tool })} isShown />
           <TypedInput label="Metadata" placeholder="key=value" value={filters.metadata} onValue={(metadata) => change({ metadata })} isShown />
+          {isMetadataUnfinished(filters.metadata) && <p class="muted filters-hint">Write key=value, such as project=reports.</p>}
           <label class="check">
             <input type="checkbox" checked={filters.archived} onChange={(event) => change({ archived: event.currentTarget.checked })} />
             Archived

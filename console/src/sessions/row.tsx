@@ -39,7 +39,7 @@ export class SessionRow extends Component<SessionRowProps> {
             {meta.forked_from !== undefined && <span class="tag">fork</span>}
           </span>
           <StatusWord status={meta.status} reason={meta.status_reason} />
-          {hit === undefined ? <Facts row={row} /> : <Found hit={hit} isInTitle={inTitle !== undefined} />}
+          {hit === undefined ? <Facts row={row} /> : <Found hit={hit} isInTitle={inTitle !== undefined} title={title} />}
           <span class="row-time">
             <Ago at={meta.updated_at} />
           </span>
@@ -70,8 +70,9 @@ function Facts({ row: { meta, details } }: { row: Row }) {
   );
 }
 
-/** Where something was found, or how the session begins when that was its title. */
-function Found({ hit: { snippet, preview }, isInTitle }: { hit: SearchHit; isInTitle: boolean }) {
+/** Where something was found, or how the session begins when that was its title and says more. */
+function Found({ hit: { snippet, preview }, isInTitle, title }: { hit: SearchHit; isInTitle: boolean; title: string }) {
   const isShown = snippet !== undefined && !isInTitle;
-  return <span class="row-found ellipsis">{isShown ? <Highlighted text={snippet.text} places={snippet.highlights} /> : inert(preview ?? "")}</span>;
+  const beginning = inert(preview ?? "");
+  return <span class="row-found ellipsis">{isShown ? <Highlighted text={snippet.text} places={snippet.highlights} /> : beginning === title ? "" : beginning}</span>;
 }

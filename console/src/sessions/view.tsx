@@ -1,14 +1,15 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { sendJson } from "../api/client";
+import { ApiError, describe, sendJson } from "../api/client";
 import { go, sessionHref, type SessionFilters } from "../router";
 import { Prompt } from "../ui/dialog";
 import { sessionTitle } from "../ui/format";
-import { useShortcuts } from "../ui/keys";
+import { useKeyList, useShortcuts } from "../ui/keys";
 import type { MenuItem } from "../ui/menu";
 import { usePageTitle } from "../ui/page_title";
 import { EmptyState, ErrorState, Loading } from "../ui/states";
 import { useStore } from "../ui/use_store";
 import { undoLast } from "../ui/toasts";
+import { WithCode } from "../ui/with_code";
 import { VirtualList } from "../ui/virtual_list";
 import { isSearch, needsIndex } from "./addresses";
 import { attempt, remove, rename, setArchived } from "./actions";
@@ -96,7 +97,11 @@ function Rows({ list, filters }: { list: SessionList; filters: SessionFilters })
     { key: "Delete", about: "Delete", act: withSelected((row) => void discard(row)) },
     { key: "u", about: "Undo", act: undoLast },
   ]);
+  useKeyList([{ key: "Enter", about: "Open the session" }]);
 
+  if (isRefused(state.error)) {
+    return <NotUnderstood error={state.error} />;
+  }
   if (state.error !== undefined && rows.length === 0) {
     return <ErrorState error={state.error} onRetry={() => void list.reload()} />;
   }
@@ -162,6 +167,26 @@ function ColumnHeads() {
       <span class="row-number">Tokens</span>
       <span class="row-number">Cost</span>
       <span class="row-number">Active</span>
+    </div>
+  );
+}
+
+function isRefused(error: unknown): error is ApiError {
+  return error instanceof ApiError && (error.status === 400 || error.status === 413);
+}
+
+/** Words and filters that the server refuses: trying the same again would not help. */
+function NotUnderstood({ error }: { error: ApiError }) {
+  return (
+    <div role="alert">
+      <EmptyState title="This search is not understood">
+        <p>
+          <WithCode text={describe(error)} />
+        </p>
+        <a class="button" href="#/sessions">
+          Show all sessions
+        </a>
+      </EmptyState>
     </div>
   );
 }

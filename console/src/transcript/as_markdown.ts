@@ -8,7 +8,9 @@ export function pathAsMarkdown(title: string, items: PathItem[]): string {
 }
 
 export function messageAsMarkdown(message: Message): string {
-  const body = message.content.map(blockAsMarkdown).filter((text) => text !== "");
+  // What a tool prints is not Markdown.
+  const asMarkdown = message.role === "function_result" ? resultAsMarkdown : blockAsMarkdown;
+  const body = message.content.map(asMarkdown).filter((text) => text !== "");
   if (message.error_message !== undefined) {
     body.push(`**Error:** ${message.error_message}`);
   }
@@ -40,8 +42,12 @@ function blockAsMarkdown(block: ContentBlock): string {
     case "function_call":
       return `**${block.function_id}**\n\n${fenced(JSON.stringify(block.arguments, null, 2), "json")}`;
     case "function_result":
-      return block.content.map(blockAsMarkdown).join("\n\n");
+      return block.content.map(resultAsMarkdown).join("\n\n");
   }
+}
+
+function resultAsMarkdown(block: ContentBlock): string {
+  return block.type === "text" && block.text !== "" ? fenced(block.text.replace(/\n$/, ""), "") : blockAsMarkdown(block);
 }
 
 /** A fence that is longer than any in the text. */

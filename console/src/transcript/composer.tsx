@@ -56,7 +56,7 @@ export function Composer({ label, action, value = "", onSend, onCancel }: Compos
         autofocus={onCancel !== undefined}
       />
       <div class="composer-actions">
-        <span class="muted composer-hint">Ctrl+Enter sends</span>
+        <span class="muted composer-hint">{onCancel === undefined ? "Ctrl+Enter sends" : "Ctrl+Enter saves"}</span>
         {onCancel !== undefined && (
           <button type="button" class="button" onClick={onCancel}>
             Cancel

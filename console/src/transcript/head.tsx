@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { SessionDetails, SessionMeta } from "../api/types";
-import { go, loopsHref, sessionHref, treeHref } from "../router";
+import { go, listHref, loopsHref, sessionHref, treeHref } from "../router";
 import { attempt, remove, rename, setArchived } from "../sessions/actions";
 import { StatusTag } from "../sessions/status";
 import { copyText } from "../ui/clipboard";
@@ -33,12 +33,12 @@ export function SessionHead({ meta, details, leaf, view }: SessionHeadProps) {
   usePageTitle(title);
   const discard = async () => {
     if (await remove(id, title)) {
-      go("#/sessions");
+      go(listHref());
     }
   };
   return (
     <div class="session-head">
-      <a class="icon-button" href="#/sessions" aria-label="Back to the sessions">
+      <a class="icon-button" href={listHref()} aria-label="Back to the sessions">
         <Icon name="left" />
       </a>
       <div class="session-names">
@@ -50,7 +50,7 @@ export function SessionHead({ meta, details, leaf, view }: SessionHeadProps) {
           {isArchived && <span class="tag">archived</span>}
           <Facts meta={meta} details={details} />
         </p>
-        {meta.status === "error" && meta.status_reason !== undefined && <p class="bad">{inert(meta.status_reason)}</p>}
+        {meta.status === "error" && meta.status_reason !== undefined && <p class="bad session-trouble">{inert(meta.status_reason)}</p>}
       </div>
       <nav class="tabs" aria-label="Views of this session">
         <a class="nav-link" href={sessionHref(id)} aria-current={view === "transcript" ? "page" : undefined}>
@@ -100,7 +100,7 @@ function Facts({ meta, details }: { meta: SessionMeta; details: SessionDetails |
   }
   return (
     <>
-      {facts.map((fact) => fact !== undefined && <span key={fact}>{inert(fact)}</span>)}
+      {facts.map((fact) => fact !== undefined && <span key={fact} class="ellipsis session-fact">{inert(fact)}</span>)}
       {meta.forked_from !== undefined && (
         <a href={sessionHref(meta.forked_from)} title={meta.forked_from}>
           forked from another session

@@ -184,7 +184,7 @@ function Notice({ session, item, isTarget }: { session: string; item: PathItem; 
   return (
     <div class="notice" data-entry={item.entry_id} data-target={isTarget || undefined} tabIndex={-1}>
       <Fold
-        icon="archive"
+        icon={custom.custom_type === "bough.label" ? "label" : "note"}
         head={
           <>
             <span>{inert(words)}</span>

@@ -53,7 +53,7 @@ export function ToolCall({ call, calledAt, result, isOpen }: ToolCallProps) {
 }
 
 interface FoldProps {
-  icon: "tool" | "thought" | "archive";
+  icon: "tool" | "thought" | "label" | "note";
   isOpen?: boolean;
   isBad?: boolean;
   entry?: string | undefined;

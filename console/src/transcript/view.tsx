@@ -1,12 +1,11 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ApiError } from "../api/client";
 import type { PathItem } from "../api/types";
-import { go, sessionHref } from "../router";
+import { go, listHref, sessionHref } from "../router";
 import { copyText } from "../ui/clipboard";
 import { Icon } from "../ui/icons";
 import { useShortcuts } from "../ui/keys";
 import type { MenuItem } from "../ui/menu";
-import { EmptyState, ErrorState, Loading } from "../ui/states";
+import { EmptyState, ErrorState, isNoEntry, Loading } from "../ui/states";
 import { useStore } from "../ui/use_store";
 import { messageAsMarkdown } from "./as_markdown";
 import { Composer } from "./composer";
@@ -27,6 +26,9 @@ export function TranscriptView({ session, entry }: { session: string; entry: str
     // The transcript begins with the entry that it was made with.
     if (!isFirst.current && entry !== undefined) {
       transcript.show(entry);
+    } else if (!isFirst.current && state.error !== undefined) {
+      // Back from a link that led nowhere.
+      transcript.showNewest();
     }
     isFirst.current = false;
   }, [entry]);
@@ -41,8 +43,8 @@ export function TranscriptView({ session, entry }: { session: string; entry: str
       </EmptyState>
     );
   }
-  if (state.error !== undefined && state.items.length === 0) {
-    return <NotLoaded error={state.error} onRetry={() => transcript.retry()} />;
+  if (state.error !== undefined && (state.items.length === 0 || isNoEntry(state.error))) {
+    return <ErrorState error={state.error} isView session={session} onRetry={() => transcript.retry()} />;
   }
   if (state.isLoading || state.meta === undefined) {
     return <Loading />;
@@ -53,20 +55,6 @@ export function TranscriptView({ session, entry }: { session: string; entry: str
       <Path transcript={transcript} entry={entry} />
     </div>
   );
-}
-
-function NotLoaded({ error, onRetry }: { error: unknown; onRetry: () => void }) {
-  if (error instanceof ApiError && error.status === 404) {
-    return (
-      <EmptyState title="There is no such session" isView>
-        <p>It may have been deleted, or the link is not complete.</p>
-        <a class="button" href="#/sessions">
-          Show all sessions
-        </a>
-      </EmptyState>
-    );
-  }
-  return <ErrorState error={error} isView onRetry={onRetry} />;
 }
 
 function Path({ transcript, entry }: { transcript: Transcript; entry: string | undefined }) {
@@ -116,7 +104,7 @@ function Path({ transcript, entry }: { transcript: Transcript; entry: string | u
     { key: "G", about: "Newest message", act: toNewest },
     { key: "g", about: "First message", act: toOldest },
     { key: "r", about: "Write a reply", act: () => document.querySelector<HTMLElement>(".reply textarea")?.focus() },
-    { key: "Backspace", about: "Back to the sessions", act: () => go("#/sessions") },
+    { key: "Backspace", about: "Back to the sessions", act: () => go(listHref()) },
   ]);
 
   const actionsFor = (item: PathItem): MenuItem[] => {
@@ -126,7 +114,7 @@ function Path({ transcript, entry }: { transcript: Transcript; entry: string | u
       { label: "Continue from here", icon: "branch", onPick: () => void setLeaf(session, item.entry_id) },
       {
         label: "Fork to a new session",
-        icon: "archive",
+        icon: "fork",
         onPick: () => void fork(session, item.entry_id).then((made) => made !== undefined && go(sessionHref(made))),
       },
     ];
@@ -141,7 +129,11 @@ function Path({ transcript, entry }: { transcript: Transcript; entry: string | u
       <div ref={box} class="transcript-box" tabIndex={0} role="region" aria-label="Messages">
         <div ref={content} class="transcript-content">
           {state.hasOlder && <p class="muted list-note">Loading earlier messages …</p>}
-          {groups.length === 0 && <EmptyState title="Nothing was said yet" />}
+          {groups.length === 0 && (
+            <EmptyState title="Nothing was said yet">
+              <p>Write the first message below, or let an agent write to this session.</p>
+            </EmptyState>
+          )}
           {groups.map((group) => [
             group.item.entry_id === kept && (
               <p key="kept" class="kept-line">

@@ -40,7 +40,7 @@ export function CompareView({ session, left, right }: CompareProps) {
     return () => work.abort();
   }, [round]);
   if (error !== undefined) {
-    return <ErrorState error={error} isView onRetry={() => setRound(round + 1)} />;
+    return <ErrorState error={error} isView session={session} onRetry={() => setRound(round + 1)} />;
   }
   if (found === undefined) {
     return <Loading />;
@@ -55,7 +55,7 @@ export function CompareView({ session, left, right }: CompareProps) {
             "These branches share nothing."
           ) : (
             <>
-              Two branches from where they part, behind <a href={sessionHref(session, comparison.common_entry_id)}>the last entry that both have</a>.
+              Two branches from where they part, after <a href={sessionHref(session, comparison.common_entry_id)}>the last entry that both have</a>.
             </>
           )}
         </p>

@@ -20,7 +20,14 @@ interface Camera {
   scale: number;
 }
 
-const LANE_WIDTH = 252;
+/** Lanes are as wide as there is room for, between these two. */
+const LANE_WIDTH_MIN = 252;
+const LANE_WIDTH_MAX = 480;
+/** Of a tree without branches, whose texts have the whole picture. */
+const ONLY_LANE_WIDTH_MAX = 756;
+/** What a lane has besides its text, and what a letter of the text takes. */
+const LANE_PADDING = 46;
+const LETTER_WIDTH = 6.8;
 const ROW_HEIGHT = 30;
 const MARGIN = 24;
 const SCALE_MIN = 0.08;
@@ -28,15 +35,18 @@ const SCALE_MAX = 3;
 const SCALE_STEP = 1.3;
 /** Below this size texts are not readable, and are left out. */
 const TEXT_SCALE_MIN = 0.55;
-const TEXT_CHARS = 31;
-/** Of a tree without branches, whose texts have the whole picture. */
-const LONG_TEXT_CHARS = 90;
+/** A pointer that moves this far drags the picture, and chooses nothing. */
+const DRAG_MIN = 4;
 
 export function TreePicture({ layout, labels, selected, onSelect, onOpen }: PictureProps) {
   const box = useRef<HTMLDivElement>(null);
   const size = useSize(box, { width: 0, height: 0 });
   const [camera, setCamera] = useState<Camera>(() => ({ x: -MARGIN, y: -MARGIN, scale: letterScale() }));
   const drag = useRef<{ x: number; y: number; camera: Camera } | undefined>(undefined);
+  /** Whether the last press was a drag: the click at its end chooses nothing. */
+  const hasDragged = useRef(false);
+  const laneWidth = laneWidthIn(size.width, layout.lanes);
+  const placeOf = (node: TreeNode): Place => [node.lane * laneWidth, node.depth * ROW_HEIGHT];
 
   const zoom = (factor: number, at = { x: size.width / 2, y: size.height / 2 }) =>
     setCamera((now) => {
@@ -44,13 +54,13 @@ export function TreePicture({ layout, labels, selected, onSelect, onOpen }: Pict
       return { scale, x: now.x + at.x / now.scale - at.x / scale, y: now.y + at.y / now.scale - at.y / scale };
     });
   const fit = () => {
-    const scale = Math.min(SCALE_MAX, size.width / (layout.lanes * LANE_WIDTH + 2 * MARGIN), size.height / (layout.depth * ROW_HEIGHT + 2 * MARGIN));
+    const scale = Math.min(SCALE_MAX, size.width / (layout.lanes * laneWidth + 2 * MARGIN), size.height / (layout.depth * ROW_HEIGHT + 2 * MARGIN));
     setCamera({ x: -MARGIN, y: -MARGIN, scale: Math.min(letterScale(), Math.max(SCALE_MIN, scale)) });
   };
-  const bring = (node: TreeNode) => setCamera(({ scale }) => cameraOn(node, layout, size, scale));
+  const bring = (node: TreeNode) => setCamera(({ scale }) => cameraOn(placeOf(node), [layout.lanes * laneWidth, layout.depth * ROW_HEIGHT], size, scale));
   const isMeasured = size.width > 0;
   useEffect(() => {
-    if (isMeasured && selected !== undefined && !isInSight(selected, camera, size)) {
+    if (isMeasured && selected !== undefined && !isInSight(placeOf(selected), laneWidth, camera, size)) {
       bring(selected);
     }
   }, [selected, isMeasured]);
@@ -84,11 +94,22 @@ export function TreePicture({ layout, labels, selected, onSelect, onOpen }: Pict
   const onPointerMove = (event: PointerEvent) => {
     const start = drag.current;
     if (start !== undefined) {
+      hasDragged.current ||= Math.hypot(event.clientX - start.x, event.clientY - start.y) >= DRAG_MIN;
       const { scale } = start.camera;
       setCamera({ scale, x: start.camera.x - (event.clientX - start.x) / scale, y: start.camera.y - (event.clientY - start.y) / scale });
     }
   };
-  const inSight = nodesInSight(layout, camera, size);
+  const onPointerDown = (event: PointerEvent) => {
+    hasDragged.current = false;
+    drag.current = { x: event.clientX, y: event.clientY, camera };
+  };
+  const select = (node: TreeNode) => {
+    if (!hasDragged.current) {
+      onSelect(node);
+    }
+  };
+  const inSight = nodesInSight(layout, laneWidth, camera, size);
+  const chars = camera.scale < TEXT_SCALE_MIN ? 0 : Math.floor((laneWidth - LANE_PADDING) / LETTER_WIDTH);
   const view = `${camera.x} ${camera.y} ${size.width / camera.scale} ${size.height / camera.scale}`;
   return (
     <div
@@ -98,7 +119,7 @@ export function TreePicture({ layout, labels, selected, onSelect, onOpen }: Pict
       role="group"
       aria-label={`Tree of ${layout.nodes.length} entries. Arrow keys move, Enter opens the entry, plus and minus change the size.`}
       onKeyDown={onKey}
-      onPointerDown={(event) => (drag.current = { x: event.clientX, y: event.clientY, camera })}
+      onPointerDown={onPointerDown}
       onPointerMove={onPointerMove}
       onPointerUp={() => (drag.current = undefined)}
       onPointerLeave={() => (drag.current = undefined)}
@@ -106,7 +127,7 @@ export function TreePicture({ layout, labels, selected, onSelect, onOpen }: Pict
       <svg class="tree-picture" viewBox={view} width={size.width} height={size.height} aria-hidden="true">
         {inSight.map((node) => node.parent !== undefined && <path key={node.entry.id} class={node.isActive ? "tree-edge tree-edge-active" : "tree-edge"} d={edge(placeOf(node.parent), placeOf(node))} />)}
         {inSight.map((node) => (
-          <NodeView key={node.entry.id} node={node} label={labels.get(node.entry.id)} chars={camera.scale < TEXT_SCALE_MIN ? 0 : layout.lanes === 1 ? LONG_TEXT_CHARS : TEXT_CHARS} isSelected={node === selected} onSelect={onSelect} onOpen={onOpen} />
+          <NodeView key={node.entry.id} node={node} place={placeOf(node)} width={laneWidth} label={labels.get(node.entry.id)} chars={chars} isSelected={node === selected} onSelect={select} onOpen={onOpen} />
         ))}
       </svg>
       <div class="tree-tools">
@@ -119,14 +140,40 @@ export function TreePicture({ layout, labels, selected, onSelect, onOpen }: Pict
         <button type="button" class="button button-small" onClick={fit}>
           Fit
         </button>
+        <Legend />
       </div>
-      <Minimap layout={layout} camera={camera} size={size} onMove={(x, y) => setCamera((now) => ({ ...now, x, y }))} />
+      <Minimap layout={layout} laneWidth={laneWidth} camera={camera} size={size} onMove={(x, y) => setCamera((now) => ({ ...now, x, y }))} />
     </div>
+  );
+}
+
+const KINDS = [
+  ["user", "user"],
+  ["assistant", "assistant"],
+  ["function_result", "result of a call"],
+] as const;
+
+/** What the dots stand for. */
+function Legend() {
+  return (
+    <ul class="tree-legend" aria-hidden="true">
+      {KINDS.map(([kind, name]) => (
+        <li key={kind}>
+          <svg width="14" height="14" viewBox="-7 -7 14 14">
+            <circle class={`tree-dot tree-dot-${kind}`} r={5} />
+          </svg>
+          {name}
+        </li>
+      ))}
+    </ul>
   );
 }
 
 interface NodeViewProps {
   node: TreeNode;
+  place: Place;
+  /** Of its lane. */
+  width: number;
   label: string | undefined;
   /** How much of its text there is room for. */
   chars: number;
@@ -135,28 +182,35 @@ interface NodeViewProps {
   onOpen: (node: TreeNode) => void;
 }
 
-function NodeView({ node, label, chars, isSelected, onSelect, onOpen }: NodeViewProps) {
-  const [x, y] = placeOf(node);
+function NodeView({ node, place: [x, y], width, label, chars, isSelected, onSelect, onOpen }: NodeViewProps) {
   const { entry } = node;
-  const text = inert(entry.preview);
-  const room = Math.max(4, chars - (label?.length ?? 0));
-  const shown = text.length > room ? `${text.slice(0, room - 1)}…` : text;
+  // Letters of labels are bold, and the text keeps some room beside them.
+  const named = label === undefined ? "" : cut(inert(label), Math.floor(chars * 0.6));
+  const text = cut(inert(entry.preview), chars - Math.ceil(named.length * 1.15));
   return (
     <g class={node.isActive ? "tree-node tree-active" : "tree-node"} data-entry={entry.id} data-selected={isSelected || undefined} onClick={() => onSelect(node)} onDblClick={() => onOpen(node)}>
-      <rect class="tree-target" x={x - 12} y={y - ROW_HEIGHT / 2} width={chars === LONG_TEXT_CHARS ? 3 * LANE_WIDTH : LANE_WIDTH - 16} height={ROW_HEIGHT} rx={6} />
+      <rect class="tree-target" x={x - 12} y={y - ROW_HEIGHT / 2} width={width - 16} height={ROW_HEIGHT} rx={6} />
       <circle class={`tree-dot tree-dot-${entry.kind}`} cx={x} cy={y} r={entry.kind === "bookkeeping" ? 4 : 6} />
       {chars > 0 && (
-        <text x={x + 14} y={y + 4}>
-          {label !== undefined && <tspan class="tree-label">{`${inert(label)} `}</tspan>}
-          {shown}
-        </text>
+        // Letters that are wider than most end at the edge of the lane.
+        <svg x={x + 14} y={y - ROW_HEIGHT / 2} width={width - LANE_PADDING} height={ROW_HEIGHT}>
+          <text y={ROW_HEIGHT / 2 + 4}>
+            {named !== "" && <tspan class="tree-label">{`${named} `}</tspan>}
+            {text}
+          </text>
+        </svg>
       )}
     </g>
   );
 }
 
+function cut(text: string, chars: number): string {
+  return text.length > chars ? `${text.slice(0, Math.max(0, chars - 1))}…` : text;
+}
+
 interface MinimapProps {
   layout: TreeLayout;
+  laneWidth: number;
   camera: Camera;
   size: { width: number; height: number };
   onMove: (x: number, y: number) => void;
@@ -166,7 +220,7 @@ const MAP_WIDTH = 120;
 const MAP_HEIGHT = 150;
 
 /** The whole tree, with a frame around what is in sight. */
-function Minimap({ layout, camera, size, onMove }: MinimapProps) {
+function Minimap({ layout, laneWidth, camera, size, onMove }: MinimapProps) {
   const lines = useMemo(() => branchLines(layout), [layout]);
   const scaleX = MAP_WIDTH / Math.max(1, layout.lanes);
   const scaleY = MAP_HEIGHT / Math.max(1, layout.depth);
@@ -174,7 +228,7 @@ function Minimap({ layout, camera, size, onMove }: MinimapProps) {
     const box = (event.currentTarget as Element).getBoundingClientRect();
     const lane = (event.clientX - box.left) / scaleX;
     const depth = (event.clientY - box.top) / scaleY;
-    onMove(lane * LANE_WIDTH - size.width / camera.scale / 2, depth * ROW_HEIGHT - size.height / camera.scale / 2);
+    onMove(lane * laneWidth - size.width / camera.scale / 2, depth * ROW_HEIGHT - size.height / camera.scale / 2);
   };
   return (
     <svg class="tree-map" width={MAP_WIDTH} height={MAP_HEIGHT} aria-hidden="true" onClick={move} onPointerDown={(event) => event.stopPropagation()}>
@@ -182,9 +236,9 @@ function Minimap({ layout, camera, size, onMove }: MinimapProps) {
         <path key={`${lane}/${from}`} class={isActive ? "tree-active" : ""} d={`M${(lane + 0.5) * scaleX} ${from * scaleY}V${(to + 1) * scaleY}`} />
       ))}
       <rect
-        x={((camera.x + MARGIN) / LANE_WIDTH) * scaleX}
+        x={((camera.x + MARGIN) / laneWidth) * scaleX}
         y={((camera.y + MARGIN) / ROW_HEIGHT) * scaleY}
-        width={(size.width / camera.scale / LANE_WIDTH) * scaleX}
+        width={(size.width / camera.scale / laneWidth) * scaleX}
         height={(size.height / camera.scale / ROW_HEIGHT) * scaleY}
       />
     </svg>
@@ -196,12 +250,16 @@ function branchLines(layout: TreeLayout) {
   return starts.map((node) => ({ lane: node.lane, from: node.depth, to: endBelow(node).depth, isActive: node.isActive }));
 }
 
-function placeOf(node: TreeNode): [number, number] {
-  return [node.lane * LANE_WIDTH, node.depth * ROW_HEIGHT];
+type Place = [x: number, y: number];
+
+/** The lanes share the picture, as long as texts stay readable and lines short. */
+function laneWidthIn(width: number, lanes: number): number {
+  const share = (width / letterScale() - 2 * MARGIN) / Math.max(1, lanes);
+  return Math.max(LANE_WIDTH_MIN, Math.min(share, lanes === 1 ? ONLY_LANE_WIDTH_MAX : LANE_WIDTH_MAX));
 }
 
 /** A line down the lane, or between the rows to another lane, so that it crosses no text. */
-function edge([fromX, fromY]: [number, number], [toX, toY]: [number, number]): string {
+function edge([fromX, fromY]: Place, [toX, toY]: Place): string {
   if (fromX === toX) {
     return `M${fromX} ${fromY}V${toY}`;
   }
@@ -211,11 +269,11 @@ function edge([fromX, fromY]: [number, number], [toX, toY]: [number, number]): s
 }
 
 /** The nodes are in the order of their depth, so that those in sight stand together. */
-function nodesInSight(layout: TreeLayout, camera: Camera, size: { width: number; height: number }): TreeNode[] {
+function nodesInSight(layout: TreeLayout, laneWidth: number, camera: Camera, size: { width: number; height: number }): TreeNode[] {
   const top = camera.y / ROW_HEIGHT - 1;
   const bottom = (camera.y + size.height / camera.scale) / ROW_HEIGHT + 2;
-  const left = camera.x / LANE_WIDTH - 1;
-  const right = (camera.x + size.width / camera.scale) / LANE_WIDTH + 1;
+  const left = camera.x / laneWidth - 1;
+  const right = (camera.x + size.width / camera.scale) / laneWidth + 1;
   let [low, high] = [0, layout.nodes.length];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -244,16 +302,14 @@ function letterScale(): number {
 }
 
 /** The camera with a node in sight, and with as little emptiness around the tree as can be. */
-function cameraOn(node: TreeNode, layout: TreeLayout, size: { width: number; height: number }, scale: number): Camera {
+function cameraOn([x, y]: Place, [wholeWidth, wholeHeight]: Place, size: { width: number; height: number }, scale: number): Camera {
   const along = (at: number, room: number, whole: number) => Math.max(-MARGIN, Math.min(at, whole + MARGIN - room));
   const [width, height] = [size.width / scale, size.height / scale];
-  const [x, y] = placeOf(node);
-  return { scale, x: along(x - width / 3, width, layout.lanes * LANE_WIDTH), y: along(y - height / 2, height, layout.depth * ROW_HEIGHT) };
+  return { scale, x: along(x - width / 3, width, wholeWidth), y: along(y - height / 2, height, wholeHeight) };
 }
 
-function isInSight(node: TreeNode, camera: Camera, size: { width: number; height: number }): boolean {
-  const [x, y] = placeOf(node);
-  const isAcross = x >= camera.x && x <= camera.x + size.width / camera.scale - LANE_WIDTH / 2;
+function isInSight([x, y]: Place, laneWidth: number, camera: Camera, size: { width: number; height: number }): boolean {
+  const isAcross = x >= camera.x && x <= camera.x + size.width / camera.scale - laneWidth / 2;
   return isAcross && y >= camera.y && y <= camera.y + size.height / camera.scale;
 }
 

@@ -6,8 +6,8 @@ import { SessionHead } from "../transcript/head";
 import { fork, setLeaf } from "../transcript/writing";
 import { Prompt } from "../ui/dialog";
 import { clockTime, count } from "../ui/format";
-import { Icon } from "../ui/icons";
 import { inert } from "../ui/inert";
+import { useKeyList } from "../ui/keys";
 import { EmptyState, ErrorState, Loading } from "../ui/states";
 import { useStore } from "../ui/use_store";
 import { type TreeLayout, type TreeNode, whereTheyPart } from "./layout";
@@ -27,13 +27,29 @@ export function TreeView({ session }: { session: string }) {
   return (
     <div class="tree">
       <SessionHead meta={state.meta} details={state.details} leaf={state.activeLeaf} view="tree" />
-      {state.layout.nodes.length === 0 ? <EmptyState title="Nothing was said yet" /> : <TreeBody session={session} state={state} layout={state.layout} />}
+      {state.layout.nodes.length === 0 ? <NothingSaid session={session} /> : <TreeBody session={session} state={state} layout={state.layout} />}
     </div>
+  );
+}
+
+function NothingSaid({ session }: { session: string }) {
+  return (
+    <EmptyState title="Nothing was said yet">
+      <p>The tree grows with the messages of this session.</p>
+      <a class="button" href={sessionHref(session)}>
+        Write the first one
+      </a>
+    </EmptyState>
   );
 }
 
 function TreeBody({ session, state, layout }: { session: string; state: TreeState; layout: TreeLayout }) {
   const [selectedId, setSelectedId] = useState<string | undefined>(state.activeLeaf);
+  useKeyList([
+    { key: "Arrow keys", about: "Move through the tree" },
+    { key: "Enter", about: "Read the entry" },
+    { key: "+ −", about: "Larger, smaller" },
+  ]);
   /** The branch that others are compared with, when it is not the active one. */
   const [markedId, setMarkedId] = useState<string | undefined>(undefined);
   const selected = selectedId === undefined ? undefined : layout.byId.get(selectedId);
@@ -88,7 +104,7 @@ function Selected({ session, node, active, marked, onMark, label }: SelectedProp
     <>
       <h2>{KINDS[entry.kind] ?? entry.kind}</h2>
       <p class="muted">
-        {clockTime(entry.at)} · number {count(node.depth + 1)} of its path
+        {clockTime(entry.at)} · entry {count(node.depth + 1)} of its branch
       </p>
       {label !== undefined && <p class="tag tag-done">{inert(label)}</p>}
       <p class="plain">{inert(entry.preview)}</p>
@@ -97,7 +113,6 @@ function Selected({ session, node, active, marked, onMark, label }: SelectedProp
           Read
         </a>
         <button type="button" class="button" disabled={node === active} onClick={() => void setLeaf(session, entry.id)}>
-          <Icon name="branch" />
           Make active
         </button>
         <button type="button" class="button" onClick={() => void fork(session, entry.id).then((made) => made !== undefined && go(sessionHref(made)))}>

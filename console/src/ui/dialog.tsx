@@ -1,7 +1,7 @@
 // Modal dialogs. The browser's own element keeps the focus inside and closes it with Escape.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "./icons";
 
 interface DialogProps {
@@ -13,7 +13,8 @@ interface DialogProps {
 export function Dialog({ title, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useEffect(() => {
+  // Before the next key comes: what is typed at once belongs to the dialog, and not to the shortcuts of the view.
+  useLayoutEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
     return () => dialog?.close();
@@ -67,7 +68,7 @@ export function Prompt({ title, label, value, action, allowsEmpty = false, onAns
         <label class="label" for={inputId}>
           {label}
         </label>
-        <input id={inputId} class="input" value={text} autofocus onInput={(event) => setText(event.currentTarget.value)} />
+        <input id={inputId} class="input" value={text} autofocus onFocus={(event) => event.currentTarget.select()} onInput={(event) => setText(event.currentTarget.value)} />
         <div class="form-actions">
           <button type="button" class="button" onClick={onClose}>
             Cancel

@@ -38,6 +38,15 @@ export function ago(ms: number, now: number = Date.now()): string {
   return shortDay(ms, now);
 }
 
+/** The same within a sentence: `just now`, `4 min ago`, `on Nov 3`. */
+export function agoInWords(ms: number, now: number = Date.now()): string {
+  const words = ago(ms, now);
+  if (words === "now") {
+    return "just now";
+  }
+  return now - ms < 7 * DAY ? `${words} ago` : `on ${words}`;
+}
+
 /** The time of day, with the date where it is not today's. */
 export function clockTime(ms: number, now: number = Date.now()): string {
   const isToday = new Date(ms).toDateString() === new Date(now).toDateString();
@@ -59,16 +68,16 @@ function shortDay(ms: number, now: number): string {
   return (isThisYear ? dayOfYear : fullDay).format(ms);
 }
 
-/** How long something took: `80 ms`, `1.4 s`, `3 min 20 s`. */
+/** How long something took: `80 ms`, `1.4 s`, `3 min 20 s`. A unit stays in the line of its number. */
 export function duration(ms: number): string {
   if (ms < 1_000) {
-    return `${Math.round(ms)} ms`;
+    return `${Math.round(ms)}\u00a0ms`;
   }
   if (ms < MINUTE) {
-    return `${(ms / 1_000).toFixed(1)} s`;
+    return `${(ms / 1_000).toFixed(1)}\u00a0s`;
   }
   const minutes = Math.floor(ms / MINUTE);
-  return minutes < 60 ? `${minutes} min ${Math.floor((ms % MINUTE) / 1_000)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return minutes < 60 ? `${minutes}\u00a0min ${Math.floor((ms % MINUTE) / 1_000)}\u00a0s` : `${Math.floor(minutes / 60)}\u00a0h ${minutes % 60}\u00a0min`;
 }
 
 export function count(value: number): string {

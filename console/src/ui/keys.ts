@@ -2,13 +2,17 @@
 
 import { useLayoutEffect } from "preact/hooks";
 
-export interface Shortcut {
+export interface ListedKey {
   key: string;
   about: string;
+}
+
+export interface Shortcut extends ListedKey {
   act: () => void;
 }
 
 const tables = new Set<Shortcut[]>();
+const lists = new Set<ListedKey[]>();
 
 /** The shortcuts of a view, while it is shown. */
 export function useShortcuts(shortcuts: Shortcut[]): void {
@@ -20,8 +24,26 @@ export function useShortcuts(shortcuts: Shortcut[]): void {
   });
 }
 
-/** What can be pressed now. */
-export function activeShortcuts(): Shortcut[] {
+/** Keys that a part of a view takes itself while it has the focus, for the list. */
+export function useKeyList(keys: ListedKey[]): void {
+  useLayoutEffect(() => {
+    lists.add(keys);
+    return () => {
+      lists.delete(keys);
+    };
+  });
+}
+
+/** What can be pressed now; keys that do the same stand together. */
+export function listedKeys(): { keys: string[]; about: string }[] {
+  const byAbout = new Map<string, string[]>();
+  for (const { key, about } of [...activeShortcuts(), ...[...lists].flat()]) {
+    byAbout.set(about, [...(byAbout.get(about) ?? []), key]);
+  }
+  return [...byAbout].map(([about, keys]) => ({ about, keys }));
+}
+
+function activeShortcuts(): Shortcut[] {
   return [...tables].flat();
 }
 

@@ -1,7 +1,9 @@
 // What a view shows when it has nothing to show.
 
 import type { ComponentChildren } from "preact";
-import { describe } from "../api/client";
+import { ApiError, describe } from "../api/client";
+import { sessionHref } from "../router";
+import { WithCode } from "./with_code";
 
 interface StateProps {
   title: string;
@@ -23,19 +25,58 @@ export function EmptyState({ title, isView = false, children }: StateProps) {
 interface ErrorStateProps {
   error: unknown;
   isView?: boolean;
+  /** The session that was asked for. */
+  session?: string;
   onRetry: () => void;
 }
 
-export function ErrorState({ error, isView = false, onRetry }: ErrorStateProps) {
+export function ErrorState({ error, isView = false, session, onRetry }: ErrorStateProps) {
+  if (error instanceof ApiError && error.code === "session/not_found") {
+    return <Nowhere title="There is no such session" about="It may have been deleted, or the link is not complete." isView={isView} />;
+  }
+  if (isNoEntry(error) && session !== undefined) {
+    return (
+      <Nowhere title="There is no such entry" about="The session does not have the entry that this link leads to." isView={isView}>
+        <a class="button button-main" href={sessionHref(session)}>
+          Read the session
+        </a>
+      </Nowhere>
+    );
+  }
   return (
     <div role="alert">
       <EmptyState title="This could not be loaded" isView={isView}>
-        <p>{describe(error)}</p>
+        <p>
+          <WithCode text={describe(error)} />
+        </p>
         <button type="button" class="button" onClick={onRetry}>
           Try again
         </button>
       </EmptyState>
     </div>
+  );
+}
+
+export function isNoEntry(error: unknown): boolean {
+  return error instanceof ApiError && error.code === "session/entry_not_found";
+}
+
+interface NowhereProps extends StateProps {
+  about: string;
+}
+
+/** For links that lead to nothing. */
+export function Nowhere({ title, about, isView = false, children }: NowhereProps) {
+  return (
+    <EmptyState title={title} isView={isView}>
+      <p>{about}</p>
+      <div class="state-actions">
+        {children}
+        <a class="button" href="#/sessions">
+          Show all sessions
+        </a>
+      </div>
+    </EmptyState>
   );
 }
 

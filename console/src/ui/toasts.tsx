@@ -3,6 +3,7 @@
 import { Store } from "./store";
 import { useStore } from "./use_store";
 import { Icon } from "./icons";
+import { WithCode } from "./with_code";
 
 interface Toast {
   number: number;
@@ -53,7 +54,9 @@ export function Toasts() {
     <div class="toasts" role="status" aria-live="polite">
       {shown.map((toast) => (
         <div key={toast.number} class={toast.isError ? "toast toast-error" : "toast"}>
-          <span class="toast-text">{toast.text}</span>
+          <span class="toast-text">
+            <WithCode text={toast.text} />
+          </span>
           {toast.undo !== undefined && (
             <button type="button" class="button button-small" onClick={() => take(toast)}>
               Undo

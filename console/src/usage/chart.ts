@@ -32,13 +32,18 @@ export function tokensOf(usage: UsageTotals): number {
   return usage.input + usage.output + usage.cache_read + usage.cache_write;
 }
 
+/** What the models read, from a cache or not. */
+export function readBy(usage: UsageTotals): number {
+  return usage.input + usage.cache_read + usage.cache_write;
+}
+
 export function valueOf(usage: UsageTotals, measure: Measure): number {
   return measure === "tokens" ? tokensOf(usage) : usage.cost_usd;
 }
 
 /** The part of what was read that came from a cache; nothing when nothing was read. */
 export function cachePart(usage: UsageTotals): number | undefined {
-  const read = usage.input + usage.cache_read + usage.cache_write;
+  const read = readBy(usage);
   return read === 0 ? undefined : usage.cache_read / read;
 }
 
@@ -62,7 +67,7 @@ export function chartOf(rows: StatsRow[], by: Grouping, measure: Measure, span: 
     }
     series.set(name, one);
   }
-  const sorted = [...series.values()].sort((a, b) => b.total - a.total);
+  const sorted = [...series.values()].filter((one) => one.total > 0).sort((a, b) => b.total - a.total);
   const shown = sorted.length > SERIES_MAX ? [...sorted.slice(0, SERIES_MAX - 1), together(sorted.slice(SERIES_MAX - 1))] : sorted;
   const most = Math.max(0, ...days.map((_, index) => shown.reduce((sum, one) => sum + (one.values[index] ?? 0), 0)));
   return { days, series: shown, most };

@@ -8,7 +8,7 @@ import { compact, count, duration, money, sessionTitle } from "../ui/format";
 import { inert } from "../ui/inert";
 import { usePageTitle } from "../ui/page_title";
 import { EmptyState, ErrorState, Loading } from "../ui/states";
-import { cachePart, chartOf, type Grouping, type Measure, nameOf, tokensOf } from "./chart";
+import { cachePart, chartOf, type Grouping, type Measure, nameOf, readBy, tokensOf } from "./chart";
 import { StackedBars } from "./stacked_bars";
 
 interface UsageData {
@@ -70,11 +70,12 @@ export function UsageView({ query }: { query: UsageQuery }) {
 function UsageBody({ query, data, total }: { query: UsageQuery; data: UsageData; total: StatsRow }) {
   const chart = chartOf(data.byDay, query.by, query.of, spanOf(query.since));
   const named = query.by === "session" ? chart.series.map((one) => ({ ...one, name: data.titles.get(one.name) ?? one.name })) : chart.series;
-  const what = query.of === "tokens" ? "Tokens per day, read and written, cache included" : "Cost per day, in US dollars";
+  const what = query.of === "tokens" ? "Tokens per day, in and out, cache included" : "Cost per day, in US dollars";
   return (
     <>
       <Figures total={total} />
-      <StackedBars data={{ ...chart, series: named }} title={`${what} (days of UTC), by ${query.by}`} format={query.of === "tokens" ? compact : money} />
+      {chart.series.length === 0 && <p class="muted">No reply of this time states a cost.</p>}
+      {chart.series.length > 0 && <StackedBars data={{ ...chart, series: named }} title={`${what}, by ${query.by} (days in UTC)`} format={query.of === "tokens" ? compact : money} />}
       {data.isCut && <p class="muted">There are too many sums to draw all of them: the newest days are missing. Choose a shorter time.</p>}
       {query.by !== "session" && <Sums caption={`By ${query.by}`} rows={data.byGroup.map((row) => ({ name: nameOf(row, query.by), row }))} />}
       <Sums
@@ -132,11 +133,11 @@ function Figures({ total }: { total: StatsRow }) {
   const { usage } = total;
   return (
     <dl class="figures">
-      <Figure name="Cost" value={money(usage.cost_usd)} about="as the providers' replies say it" />
-      <Figure name="Tokens" value={compact(tokensOf(usage))} about={`${compact(usage.input)} in, ${compact(usage.output)} out`} />
-      <Figure name="From the cache" value={part(cachePart(usage))} about={`of the tokens read: ${compact(usage.cache_read)}`} />
+      <Figure name="Cost" value={money(usage.cost_usd)} about="as the replies state it" />
+      <Figure name="Tokens" value={compact(tokensOf(usage))} about={`${compact(readBy(usage))} in, ${compact(usage.output)} out`} />
+      <Figure name="From the cache" value={part(cachePart(usage))} about={`${compact(usage.cache_read)} of ${compact(readBy(usage))} tokens in`} />
       <Figure name="Replies" value={count(usage.messages)} about={`models took ${duration(total.model_time_ms)}`} />
-      <Figure name="Tool calls" value={count(total.tool_calls)} about={`${count(total.tool_errors)} failed, they took ${duration(total.tool_time_ms)}`} />
+      <Figure name="Tool calls" value={count(total.tool_calls)} about={`took ${duration(total.tool_time_ms)}, ${count(total.tool_errors)} failed`} />
     </dl>
   );
 }
@@ -160,8 +161,8 @@ function Sums({ caption, rows }: { caption: string; rows: { name: string; href?:
           {rows.map(({ name, href, row: { usage } }, at) => (
             <tr key={at}>
               <th scope="row">{href === undefined ? <bdi>{inert(name)}</bdi> : <a href={href}>{inert(name)}</a>}</th>
-              <td>{money(usage.cost_usd)}</td>
-              <td>{count(usage.input + usage.cache_read + usage.cache_write)}</td>
+              <td>{usage.cost_usd === 0 ? "–" : money(usage.cost_usd)}</td>
+              <td>{count(readBy(usage))}</td>
               <td>{part(cachePart(usage))}</td>
               <td>{count(usage.output)}</td>
               <td>{count(usage.messages)}</td>
