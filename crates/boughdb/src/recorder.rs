@@ -11,7 +11,8 @@ use crate::Error;
 /// [`Recorder::finish`], or with the last clone.
 ///
 /// A session belongs to one recorder while a loop of it is open: another recorder, also one of another process, is
-/// refused meanwhile.
+/// refused meanwhile. On a store without locks, such as a bridge, a recorder of another process is not refused; the first
+/// one is told at its next event.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     inner: DurableRecorder<StoreSink>,

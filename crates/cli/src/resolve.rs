@@ -6,6 +6,7 @@ use std::path::Path;
 use bough_service::api::MessageItem;
 use bough_session::{Bookkeeping, EntryId, SessionId};
 
+use crate::app::App;
 use crate::backend::{Backend, ListRequest, Outline, Summary};
 use crate::command_error::{CommandError, CommandResult, ErrorKind};
 use crate::files;
@@ -20,28 +21,56 @@ const LEAF: &str = "leaf";
 
 /// Finds the session that an argument names.
 pub(crate) async fn session(backend: &Backend, text: &str) -> CommandResult<Summary> {
+    match in_store(backend, text).await? {
+        Some(found) => Ok(found),
+        None => in_file(backend, text).await?.ok_or_else(|| nothing(text)),
+    }
+}
+
+/// Finds the session that an argument names, for commands that show it. A person who names a file expects all of it, so
+/// this warns if pi wrote to the file after it was migrated.
+pub(crate) async fn session_to_show(
+    app: &App,
+    backend: &Backend,
+    text: &str,
+) -> CommandResult<Summary> {
+    if let Some(found) = in_store(backend, text).await? {
+        return Ok(found);
+    }
+    let found = in_file(backend, text).await?.ok_or_else(|| nothing(text))?;
+    if let Backend::Local(local) = backend
+        && local.has_grown_since(text).await
+    {
+        app.output.warn(&format!(
+            "{text} has changed since it was brought in, and this shows the session as it is here; \
+             `bough rollback {} --accept-changed` gives it back to the file",
+            found.id()
+        ));
+    }
+    Ok(found)
+}
+
+/// The session of the store that an argument names by its id, its title, or as the last one.
+async fn in_store(backend: &Backend, text: &str) -> CommandResult<Option<Summary>> {
     if let Some(id) = text.strip_prefix(ID_MARK) {
         let found = backend.summary(&SessionId::from_stored(id)).await?;
-        return found.ok_or_else(|| nothing(text));
+        return found.map(Some).ok_or_else(|| nothing(text));
     }
     if text == LAST {
-        return last(backend).await;
+        return last(backend).await.map(Some);
     }
     if text.is_empty() {
         return Err(CommandError::usage("SESSION is empty"));
     }
     if let Some(found) = backend.summary(&SessionId::from_stored(text)).await? {
-        return Ok(found);
+        return Ok(Some(found));
     }
     let by_id = with_prefix(backend, text).await?;
     if let Some(found) = only(text, by_id)? {
-        return Ok(found);
+        return Ok(Some(found));
     }
     let by_title = with_title(backend, text).await?;
-    if let Some(found) = only(text, by_title)? {
-        return Ok(found);
-    }
-    in_file(backend, text).await?.ok_or_else(|| nothing(text))
+    only(text, by_title)
 }
 
 /// A session by what it is called; nothing of it need be readable.

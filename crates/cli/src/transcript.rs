@@ -3,6 +3,7 @@
 use bough_service::api::MessageItem;
 use bough_session::{
     AgentMessage, AssistantMessage, Bookkeeping, ContentBlock, CustomPayload, StopReason,
+    compacted_system_prompt,
 };
 
 use crate::text::{bytes, count, tokens};
@@ -156,7 +157,13 @@ fn shown_note(custom: &CustomPayload) -> Shown {
         }
         Some(Bookkeeping::Compaction(done)) => {
             let before = tokens(done.tokens_before);
-            summary(&format!("compacted from {before} tokens"), done.summary)
+            let mut shown = summary(&format!("compacted from {before} tokens"), done.summary);
+            shown.blocks.extend(compacted_system_prompt(custom).map(|prompt| Block {
+                kind: BlockKind::Summary,
+                title: format!("system prompt from here on, {}", size_of(&prompt)),
+                body: prompt,
+            }));
+            shown
         }
         Some(Bookkeeping::BranchSummary(left)) => {
             summary("summary of the branch that was left", left.summary)
@@ -255,6 +262,17 @@ mod tests {
             Speaker::Note,
             "compacted from 52k tokens",
             &[(BlockKind::Summary, "1 line")],
+        );
+        check(
+            json!({"custom": {"custom_type": "bough.compaction",
+                "data": {"summary": "s", "first_kept_entry_id": "e", "tokens_before": 7,
+                    "pi.system_message": {"role": "system", "content": "Be brief."}}}}),
+            Speaker::Note,
+            "compacted from 7 tokens",
+            &[
+                (BlockKind::Summary, "1 line"),
+                (BlockKind::Summary, "system prompt from here on, 1 line"),
+            ],
         );
         check(
             json!({"custom": {"custom_type": "app.mark", "data": 1}}),

@@ -189,18 +189,38 @@ fn the_folder_that_one_is_in_is_brought_in_as_any_other() {
 }
 
 #[test]
-fn a_file_that_grew_since_is_said_to_when_its_session_is_followed() {
+fn a_file_that_grew_since_is_said_to_by_every_command_that_shows_it() {
     let (place, file) = with_file("grew", &conversation());
     place.ok(&["migrate", &file]);
-    let quiet = place.run(&["tail", &file]);
-    assert_eq!((quiet.code, quiet.err.as_str()), (0, ""));
+    let commands: [&[&str]; 9] = [
+        &["tail", &file],
+        &["tail", &file, "--json"],
+        &["show", &file],
+        &["show", &file, "--json"],
+        &["tree", &file],
+        &["tree", &file, "--json"],
+        &["context", &file],
+        &["usage", &file],
+        &["export", &file, "--format", "pi"],
+    ];
+    let quiet = commands.map(|args| place.run(args));
+    for (answered, args) in quiet.iter().zip(commands) {
+        assert_eq!((answered.code, answered.err.as_str()), (0, ""), "{args:?}");
+    }
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, format!("{text}{}\n", said("a3", Some("a2"), "by pi"))).unwrap();
-    let answered = place.run(&["tail", &file]);
-    assert_eq!(answered.code, 0, "{answered:?}");
-    assert!(answered.err.contains("--accept-changed"), "{answered:?}");
+    for (before, args) in quiet.iter().zip(commands) {
+        let answered = place.run(args);
+        assert_eq!((answered.code, &answered.out), (0, &before.out), "{args:?}");
+        assert_eq!(answered.err.lines().count(), 1, "{args:?}: {answered:?}");
+        assert!(answered.err.contains("bough rollback grew --accept-changed"), "{answered:?}");
+    }
+    let forked = place.run(&["fork", &file]);
+    assert!(forked.err.contains("--accept-changed"), "{forked:?}");
+    assert_eq!(place.run(&["show", "grew"]).err, "", "no file was named");
     place.ok(&["rollback", "grew", "--yes", "--accept-changed"]);
-    assert!(place.ok(&["tail", &file]).contains("by pi"));
+    let answered = place.run(&["show", &file]);
+    assert!(answered.out.contains("by pi") && answered.err.is_empty(), "{answered:?}");
 }
 
 #[test]
@@ -216,6 +236,8 @@ fn a_rollback_of_a_session_that_another_process_writes_is_a_conflict() {
         place.run(&["rollback", "held", "--yes"])
     });
     assert_eq!(answered.code, 4, "{answered:?}");
+    let holder = format!("(process {})", std::process::id());
+    assert!(answered.err.contains(&holder), "{answered:?}");
     place.ok(&["rollback", "held", "--yes"]);
 }
 

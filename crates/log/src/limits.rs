@@ -62,5 +62,6 @@ pub const RECORDS_PAGE_BYTES_MAX: u64 = 1024 * 1024;
 pub const STAGING_ALIVE_EVERY: Duration = Duration::from_secs(60);
 /// A ledger, in bytes.
 pub const LEDGER_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// Logs that one process holds open for writing; the longest idle ones are closed beyond it.
+/// Logs that one process holds open for writing; the longest idle ones are closed beyond it, except those that
+/// [keep their lock](bough_record::Fold::keeps_lock).
 pub const OPEN_LOGS_MAX: usize = 512;

@@ -248,12 +248,11 @@ impl<F: Fold> LogStore<F> {
         }
     }
 
-    /// Closes logs without an append for `idle`, except those that `keep` returns `true` for.
-    pub fn release_idle(&self, idle: Duration, keep: &dyn Fn(&F) -> bool) -> Result<usize> {
+    /// Closes logs without an append for `idle`, except those whose fold [keeps the lock](Fold::keeps_lock).
+    pub fn release_idle(&self, idle: Duration) -> Result<usize> {
         let mut closed = 0;
         for (id, writer) in self.all_open() {
-            let resting = writer.idle_for() >= idle && !writer.is_busy() && !writer.is_latched();
-            if resting && !keep(&*writer.read_state().fold) {
+            if writer.idle_for() >= idle && may_close(&writer) {
                 self.close(&id)?;
                 closed += 1;
             }
@@ -467,10 +466,10 @@ impl<F: Fold> LogStore<F> {
         Err(not_found(id))
     }
 
-    /// Closes the log that was idle longest.
+    /// Closes the log that was idle longest, if there is one that may be closed.
     fn close_one_idle(&self) -> Result<()> {
         let open = self.all_open();
-        let idle = open.iter().filter(|(_, writer)| !writer.is_busy() && !writer.is_latched());
+        let idle = open.iter().filter(|(_, writer)| may_close(writer));
         let longest = idle.max_by_key(|(_, writer)| writer.idle_for()).map(|(id, _)| id.clone());
         match longest {
             Some(id) => self.close(&id),
@@ -487,4 +486,9 @@ impl<F: Fold> LogStore<F> {
         platform.disk.sync_dir(&dir.parent())?;
         take_lock(platform, options, &dir.join("lock")?, TRIES)?.ok_or_else(|| not_found(id))
     }
+}
+
+/// Whether an open log may be closed, so that other processes may write it.
+fn may_close<F: Fold>(writer: &Writer<F>) -> bool {
+    !writer.is_busy() && !writer.is_latched() && !writer.read_state().fold.keeps_lock()
 }

@@ -1,8 +1,8 @@
 use std::io;
 
 use bough_session::SessionId;
-use bough_store::StoreError;
 use bough_store::origin::Verification;
+use bough_store::{StoreError, describe_holder};
 
 use crate::migration::Lost;
 
@@ -120,7 +120,10 @@ pub enum MigrateError {
         session: String,
     },
     /// Another process is writing the V1 file through us.
-    #[error("another process is writing {address} ({holder}); try again when it ends")]
+    #[error(
+        "another process is writing {address} ({}); try again when it ends",
+        describe_holder(holder)
+    )]
     Locked {
         /// The file.
         address: String,
@@ -150,7 +153,10 @@ pub enum MigrateError {
         reason: String,
     },
     /// Another process writes the session's log.
-    #[error("another process is writing session {session} ({holder}); stop it, then try again")]
+    #[error(
+        "another process is writing session {session} ({}); stop it, then try again",
+        describe_holder(holder)
+    )]
     SessionLocked {
         /// The session.
         session: String,

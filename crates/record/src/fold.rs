@@ -19,6 +19,12 @@ pub trait Fold: Clone + Debug + Send + Sync + 'static {
 
     /// The value as one JSON value, from which [`restore`](Self::restore) makes an equal one.
     fn snapshot(&self) -> String;
+
+    /// Whether the log stays locked while nobody appends to it. Otherwise an idle log may be closed, and then another
+    /// process may write it.
+    fn keeps_lock(&self) -> bool {
+        false
+    }
 }
 
 /// For logs whose owner keeps no value.

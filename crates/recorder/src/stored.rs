@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bough_session::{MetaChange, NewRecord, Record, SessionId};
-use bough_store::{Head, Position, Store, StoreError, StoreExt};
-use serde_json::Value;
+use bough_store::{Head, Position, Store, StoreError, StoreExt, describe_holder};
 
 use crate::durable::RecordSink;
 use crate::limits::{LOG_APPEND_TRIES, LOG_APPEND_WAIT, LOG_PAGE_RECORDS};
@@ -196,7 +195,7 @@ impl RecordSink for StoreSink {
                     }
                 }
                 Err(StoreError::Locked { holder }) => {
-                    return Err(StoreError::Locked { holder: in_words(&holder) });
+                    return Err(StoreError::Locked { holder: describe_holder(&holder) });
                 }
                 done => return done,
             }
@@ -207,15 +206,4 @@ impl RecordSink for StoreSink {
 /// Another recorder records the session.
 fn taken() -> StoreError {
     StoreError::Locked { holder: "another recorder".to_owned() }
-}
-
-/// The holder of a lock, in words for a person. The text in the lock is for programs.
-fn in_words(holder: &str) -> String {
-    let written: Value = serde_json::from_str(holder).unwrap_or_default();
-    let server = written.get("address").and_then(Value::as_str).unwrap_or_default();
-    match written.get("pid").and_then(Value::as_u64) {
-        Some(pid) if server.is_empty() => format!("process {pid}"),
-        Some(pid) => format!("process {pid}, which serves {server}"),
-        None => holder.to_owned(),
-    }
 }

@@ -1,8 +1,9 @@
-//! Two recorders of one process and one session.
+//! Two recorders of one session, in one process and in two.
 #![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bough_platform::Platform;
 use bough_recorder::{
@@ -41,6 +42,13 @@ async fn says(recorder: &DurableRecorder<StoreSink>, event: AgentEvent) {
 async fn stored(store: &Arc<dyn Store>) -> RecordedSession {
     let records = StoreSink::new(Arc::clone(store)).load("s").await.unwrap();
     fold_records("s", &records).unwrap()
+}
+
+/// A store of a directory that closes sessions when they were idle for this long.
+async fn native(dir: &Path, idle: Duration) -> Arc<dyn Store> {
+    let platform = Platform::system(dir).unwrap();
+    let options = NativeOptions { idle, ..NativeOptions::default() };
+    Arc::new(NativeStore::open(platform, dir.to_owned(), options).await.unwrap())
 }
 
 async fn stores(dir: &Path) -> Vec<Arc<dyn Store>> {
@@ -126,4 +134,40 @@ async fn a_recorder_that_was_overtaken_says_so() {
     let refused = first.sync().await.unwrap_err();
     let DurableError::NotStored { source, .. } = refused else { panic!("{refused}") };
     assert!(matches!(*source, StoreError::Locked { .. }), "{source}");
+}
+
+/// The stores stand for two processes. The first closes sessions as soon as they are idle.
+#[tokio::test]
+async fn a_session_with_an_open_loop_stays_locked_when_it_is_idle() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = native(folder.path(), Duration::ZERO).await;
+    let elsewhere = native(folder.path(), Duration::from_secs(600)).await;
+    let title = |text: &str| {
+        let title = MetaChange { title: Some(text.to_owned()), ..MetaChange::default() };
+        vec![Record::Meta(title).at(1)]
+    };
+    let first = recorder(&store);
+    says(&first, start(1)).await;
+
+    // A session without a loop shows when idle sessions are closed.
+    let idle = SessionId::parse("idle").unwrap();
+    let head = store.create(&idle, title("a").into()).await.unwrap().head;
+    let head = store.append(&idle, &head, title("b").into()).await.unwrap().head;
+    let taken_up = async {
+        while elsewhere.append(&idle, &head, title("c").into()).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), taken_up).await.unwrap();
+
+    let second = recorder(&elsewhere);
+    second.record(start(2)).await.unwrap();
+    let refused = second.sync().await.unwrap_err();
+    let DurableError::NotStored { source, .. } = refused else { panic!("{refused}") };
+    assert!(matches!(*source, StoreError::Locked { .. }), "{source}");
+    assert_eq!(second.finish().await.unwrap().events_not_stored, 1);
+    says(&first, end(1)).await;
+    let session = stored(&store).await;
+    let loops: Vec<_> = session.loops.iter().map(|one| (&*one.loop_id, one.status)).collect();
+    assert_eq!(loops, [("s.c.1", LoopStatus::Completed)]);
 }

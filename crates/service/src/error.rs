@@ -1,5 +1,5 @@
 use bough_session::{EntryId, LimitError, Role, SessionId};
-use bough_store::StoreError;
+use bough_store::{StoreError, describe_holder};
 use serde_json::{Value, json};
 
 /// Why a call failed, by what the caller can do about it.
@@ -177,7 +177,7 @@ pub enum ServiceError {
         session: String,
     },
     /// Another process writes this session.
-    #[error("another process is writing this session ({})", in_words(holder))]
+    #[error("another process is writing this session ({})", describe_holder(holder))]
     Locked {
         /// What the other process says of itself.
         holder: String,
@@ -211,18 +211,6 @@ pub enum ServiceError {
         #[source]
         source: Option<Box<StoreError>>,
     },
-}
-
-/// The holder of a lock as people speak of it: processes write JSON into the locks that they hold.
-fn in_words(holder: &str) -> String {
-    let said = serde_json::from_str::<Value>(holder).unwrap_or_default();
-    let Some(pid) = said.get("pid").and_then(Value::as_u64) else {
-        return holder.to_owned();
-    };
-    match said.get("address").and_then(Value::as_str).filter(|address| !address.is_empty()) {
-        Some(address) => format!("process {pid}, which serves {address}"),
-        None => format!("process {pid}"),
-    }
 }
 
 fn at_version(version: u64) -> String {

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use bough_session::{EntryId, LimitError, SessionId};
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::Head;
@@ -51,7 +52,10 @@ pub enum StoreError {
         current: u64,
     },
     /// Another process is writing the session. Wait, or call that process.
-    #[error("another process is writing here ({holder}); wait for it, or use its server")]
+    #[error(
+        "another process is writing here ({}); wait for it, or use its server",
+        describe_holder(holder)
+    )]
     Locked {
         /// What the other process says of itself.
         holder: String,
@@ -126,5 +130,18 @@ impl StoreError {
     /// Damage at a place.
     pub fn corrupt(what: impl Into<String>, place: impl Into<String>) -> Self {
         Self::Corrupt { what: what.into(), place: place.into() }
+    }
+}
+
+/// The process that holds a lock, in words for a person. What it writes into its locks is JSON for programs; other text
+/// stays as it is.
+#[must_use]
+pub fn describe_holder(holder: &str) -> String {
+    let written = serde_json::from_str::<Value>(holder).unwrap_or_default();
+    let server = written.get("address").and_then(Value::as_str).unwrap_or_default();
+    match written.get("pid").and_then(Value::as_u64) {
+        Some(pid) if server.is_empty() => format!("process {pid}"),
+        Some(pid) => format!("process {pid}, which serves {server}"),
+        None => holder.to_owned(),
     }
 }

@@ -34,7 +34,7 @@ pub use bough_log::{
 pub use bough_record::{ChainHash, Head, PathStart, Position};
 pub use catalogue::{Catalogue, CatalogueFile, CatalogueRow, Fingerprint, Found, GONE_KEPT};
 pub use changes::{CHANGES_KEPT, ChangeHub, ChangeWatch, FeedEnd, SessionWatch, Wake};
-pub use error::StoreError;
+pub use error::{StoreError, describe_holder};
 pub use fs::FsStore;
 pub use listing::{list_states, usage_of_states};
 pub use memory::MemoryStore;

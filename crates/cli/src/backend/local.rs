@@ -7,7 +7,7 @@ use bough_search::NativeIndex;
 use bough_server::LOCAL_KEY_FILE;
 use bough_service::{Scope, Service, ServiceError};
 use bough_session::SessionId;
-use bough_store::{NativeOptions, NativeStore, Store};
+use bough_store::{NativeOptions, NativeStore, Store, describe_holder};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -88,7 +88,7 @@ impl Local {
         match self.service.call(&self.scope, function, request.clone()).await {
             Err(ServiceError::Locked { holder }) => match self.server_of(&holder) {
                 Some(server) => server.call(function, request).await,
-                None => Err(ServiceError::Locked { holder: in_words(&holder) }.into()),
+                None => Err(ServiceError::Locked { holder: describe_holder(&holder) }.into()),
             },
             answer => Ok(answer?),
         }
@@ -139,14 +139,7 @@ fn refused(data_dir: &Path, error: &dyn std::error::Error) -> CommandError {
 #[derive(Deserialize)]
 struct Holder {
     #[serde(default)]
-    pid: Option<u32>,
-    #[serde(default)]
     address: String,
-}
-
-fn in_words(holder: &str) -> String {
-    let pid = serde_json::from_str::<Holder>(holder).ok().and_then(|holder| holder.pid);
-    pid.map_or_else(|| holder.to_owned(), |pid| format!("process {pid}"))
 }
 
 /// The key of a server on the same data directory, if there is one.

@@ -42,7 +42,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     app.with_backend(async |backend| {
-        let session = resolve::session(backend, &args.session).await?;
+        let session = resolve::session_to_show(app, backend, &args.session).await?;
         let leaf = match &args.leaf {
             Some(text) => Some(resolve::entry(backend, &session, text).await?),
             None => None,

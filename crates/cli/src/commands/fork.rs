@@ -43,7 +43,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     app.with_backend(async |backend| {
-        let session = resolve::session(backend, &args.session).await?;
+        let session = resolve::session_to_show(app, backend, &args.session).await?;
         let named = args.entry.as_deref().unwrap_or("leaf");
         let mut entry = resolve::entry(backend, &session, named).await?;
         if args.before {

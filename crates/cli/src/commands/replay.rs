@@ -67,7 +67,7 @@ fn part(mut replay: Replay, recorded: &RecordedSession, args: &Args) -> CommandR
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     app.with_backend(async |backend| {
-        let session = resolve::session(backend, &args.session).await?;
+        let session = resolve::session_to_show(app, backend, &args.session).await?;
         let fold = RecordFold::to_replay(session.id().as_str());
         let fold = backend.fold(session.id(), fold).await?;
         let (Some(recorded), Some(replay)) = (fold.session(), fold.replay()) else {

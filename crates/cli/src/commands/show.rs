@@ -48,7 +48,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     app.with_backend(async |backend| {
-        let session = resolve::session(backend, &args.session).await?;
+        let session = resolve::session_to_show(app, backend, &args.session).await?;
         if args.loops {
             return show_loops(app, backend, &session).await;
         }

@@ -43,17 +43,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     app.with_backend(async |backend| {
-        let session = resolve::session(backend, &args.session).await?;
-        if let Backend::Local(local) = backend
-            && local.has_grown_since(&args.session).await
-        {
-            app.output.warn(&format!(
-                "{} has changed since it was brought in, and this shows the session as it is here; \
-                 `bough rollback {} --accept-changed` gives it back to the file",
-                args.session,
-                session.id()
-            ));
-        }
+        let session = resolve::session_to_show(app, backend, &args.session).await?;
         // Ask for the cursor of the events first: an entry in between then arrives twice, and is never missed.
         let start = match args.follow {
             true => Some(backend.events(session.id(), None).await?.next),

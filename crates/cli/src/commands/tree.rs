@@ -35,7 +35,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     app.with_backend(async |backend| {
-        let session = resolve::session(backend, &args.session).await?;
+        let session = resolve::session_to_show(app, backend, &args.session).await?;
         if args.print || app.output.is_json() || !app.output.can_show_screens() {
             return print(app, backend, &session, args.filter).await;
         }

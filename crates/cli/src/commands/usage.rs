@@ -42,7 +42,7 @@ async fn of_session(
     name: &str,
     leaf: Option<&str>,
 ) -> CommandResult<()> {
-    let session = resolve::session(backend, name).await?;
+    let session = resolve::session_to_show(app, backend, name).await?;
     let leaf = match leaf {
         Some(text) => Some(resolve::entry(backend, &session, text).await?),
         None => None,

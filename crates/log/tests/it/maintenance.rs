@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bough_log::{Batch, Durability, Expected, LogError, LogStore, Options, PathStart};
 use bough_platform::{OsEntropy, Platform};
+use bough_record::{Fold, StoredEnvelope};
 use bough_testkit::{CountingDisk, Counts};
 
 use crate::gate::{Gate, gated};
@@ -114,16 +115,15 @@ fn opening_what_was_closed_costs_the_same_for_any_number_of_segments() {
 }
 
 #[test]
-fn an_idle_log_is_closed_and_its_lock_given_up_unless_it_is_wanted() {
+fn an_idle_log_is_closed_and_its_lock_given_up() {
     let machine = Machine::new();
     let process = machine.start();
     fill(&process.store, "s", 2);
     let minute = Duration::from_secs(60);
-    assert_eq!(process.store.release_idle(minute, &|_| false).unwrap(), 0, "it was just used");
+    assert_eq!(process.store.release_idle(minute).unwrap(), 0, "it was just used");
     machine.clock.advance(minute);
-    assert_eq!(process.store.release_idle(minute, &|_| true).unwrap(), 0, "the caller keeps it");
     assert!(machine.has(".seg") && process.store.is_open("s"));
-    assert_eq!(process.store.release_idle(minute, &|_| false).unwrap(), 1);
+    assert_eq!(process.store.release_idle(minute).unwrap(), 1);
     assert!(!process.store.is_open("s"));
     // The other process takes it up, and the first is refused now.
     let other = machine.start();
@@ -147,6 +147,56 @@ fn beyond_the_bound_of_open_logs_the_longest_idle_one_is_closed() {
         append(&process.store, &format!("s{n}"), 3);
         assert_eq!(numbers(&process.store, &format!("s{n}")), [1, 2, 3]);
     }
+}
+
+/// A log that keeps its lock until its third record.
+#[derive(Clone, Debug)]
+struct Unfinished(u64);
+
+impl Fold for Unfinished {
+    fn start(_: &str) -> Self {
+        Self(0)
+    }
+
+    fn restore(snapshot: &str) -> Option<Self> {
+        snapshot.parse().ok().map(Self)
+    }
+
+    fn apply(&mut self, record: &StoredEnvelope<'_>) {
+        self.0 = record.seq;
+    }
+
+    fn snapshot(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn keeps_lock(&self) -> bool {
+        self.0 < 3
+    }
+}
+
+#[test]
+fn a_log_whose_fold_keeps_the_lock_is_not_closed() {
+    let machine = Machine::with(|options| options.open_logs_max = 3);
+    let platform = machine.behind(Arc::new(machine.disk.another_process()));
+    let store = <LogStore<Unfinished>>::open(platform, machine.options.clone()).unwrap();
+    let add = |id: &str, n| store.append(id, Expected::Any, vec![entry(n)]).unwrap();
+    for n in 0..8 {
+        let id = format!("s{n}");
+        store.create(&id, vec![entry(1)]).unwrap();
+        add(&id, 2);
+        machine.clock.advance(Duration::from_secs(60));
+    }
+    assert_eq!(store.release_idle(Duration::from_secs(1)).unwrap(), 0);
+    let other = machine.start();
+    for n in 0..8 {
+        let refused = other.store.append(&format!("s{n}"), Expected::Any, vec![entry(3)]);
+        assert!(matches!(refused, Err(LogError::Locked { .. })), "s{n}: {refused:?}");
+    }
+    // With its third record a log is finished.
+    add("s4", 3);
+    assert_eq!(store.release_idle(Duration::ZERO).unwrap(), 1);
+    append(&other.store, "s4", 4);
 }
 
 #[test]

@@ -106,7 +106,7 @@ impl Asked {
                 Ok(shown.join(","))
             }
             ["delete", id] => store.delete(id, 5, "{}").map(|()| ok()),
-            ["release-idle"] => Ok(store.release_idle(Duration::ZERO, &|_| false)?.to_string()),
+            ["release-idle"] => Ok(store.release_idle(Duration::ZERO)?.to_string()),
             ["append-for-ever", id] => self.append_for_ever(id),
             _ => Err(LogError::Invalid { reason: format!("unknown: {words:?}") }),
         }

@@ -31,10 +31,10 @@ struct Flags {
     is_lost: AtomicBool,
 }
 
-/// The claims of every store that a sink was made for.
 /// A store that somebody records into, and the sessions of it that are claimed.
 type StoreClaims = (Weak<dyn Store>, Arc<Claims>);
 
+/// The claims of every store that a sink was made for.
 static STORES: LazyLock<Mutex<Vec<StoreClaims>>> = LazyLock::new(Mutex::default);
 
 impl Claims {

@@ -304,6 +304,12 @@ impl Fold for SessionState {
         // A state is plain data, without keys that are not strings and numbers that JSON lacks.
         serde_json::to_string(self).unwrap_or_else(|_| "null".to_owned())
     }
+
+    /// An agent with an open loop is at work even when it says nothing for long. If the log were closed meanwhile, the
+    /// next recorder would take the loop for abandoned.
+    fn keeps_lock(&self) -> bool {
+        self.loops.any_open()
+    }
 }
 
 /// The type of the recorder's event that adds a compaction to a loop.

@@ -111,6 +111,17 @@ pub(super) fn system_content(message: &Value, content: Vec<ContentBlock>) -> Vec
     own.chain(sections.chain(tools).map(ContentBlock::text)).collect()
 }
 
+/// The system prompt that a compaction of pi sets from there on, as it is shown to a person; `None` if it sets none.
+#[must_use]
+pub fn compacted_system_prompt(compaction: &CustomPayload) -> Option<String> {
+    let message = compaction.data.get(SYSTEM_MESSAGE)?;
+    let said = RawJson::from(message.clone());
+    let mut members = Members::parse(said.get()).unwrap_or_default();
+    let content = system_content(message, pi::content_of(&mut members, &PI_BLOCKS));
+    let texts: Vec<&str> = content.iter().filter_map(ContentBlock::as_text).collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
 /// The target of a [`CONTEXT_EDIT`] line, and its content from here on; `None` where it is to be left out.
 pub(super) fn context_edit(line: &Value) -> Option<(EntryId, Option<Vec<ContentBlock>>)> {
     let target = EntryId::from_stored(line.get("targetId").and_then(Value::as_str)?);

@@ -1,7 +1,8 @@
 //! Entries of other systems, read as canonical ones.
 
 use bough_session::{
-    Entry, EntryBody, FORMAT_PHI, FORMAT_PI, FORMAT_SESSION_MANAGER, ForeignBody, RawJson,
+    CustomPayload, Entry, EntryBody, FORMAT_PHI, FORMAT_PI, FORMAT_SESSION_MANAGER, ForeignBody,
+    RawJson, compacted_system_prompt,
 };
 use serde_json::{Value, json};
 
@@ -100,6 +101,14 @@ fn a_system_message_of_pi_shows_its_sections_and_tools() {
     let compaction = r#"{"type":"compaction","summary":"s","firstKeptEntryId":"c","tokensBefore":5,"systemMessage":{"role":"system","content":"Be brief."}}"#;
     let data = shown_pi(compaction)["data"].clone();
     assert_eq!(data["pi.system_message"]["content"], "Be brief.");
+    let payload = |data| CustomPayload { custom_type: "bough.compaction".to_owned(), data };
+    let prompt = |data| compacted_system_prompt(&payload(data));
+    assert_eq!(prompt(data).as_deref(), Some("Be brief."));
+    let sections = json!({"content": "", "sections": {"a": "One.", "b": "Two."}});
+    let sections = prompt(json!({ "pi.system_message": sections }));
+    assert_eq!(sections.as_deref(), Some("One.\nTwo."));
+    assert_eq!(prompt(json!({"pi.system_message": {"content": ""}})), None);
+    assert_eq!(prompt(json!({})), None);
 }
 
 fn shown_pi(line: &str) -> Value {

@@ -184,11 +184,10 @@ impl Shared {
         self.live.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
     }
 
-    /// Closes sessions that rested, except those with an open loop: its agent is still at work.
+    /// Closes sessions that rested.
     pub(super) fn release_idle(&self) {
-        let busy = |state: &SessionState| state.loops.any_open();
         // One that fails to close keeps its lock and is tried again later.
-        drop(self.log.release_idle(self.options.idle, &busy));
+        drop(self.log.release_idle(self.options.idle));
         self.forget_closed();
     }
 
