@@ -243,7 +243,7 @@ impl Check<'_> {
             (number, _) => {
                 let read = read_checkpoint(self.files(), number)?;
                 if read.is_none() && !self.live {
-                    let file = format!("checkpoints/{number:016}.json");
+                    let file = checkpoint_file(&manifest);
                     let text = "the checkpoint that the manifest names cannot be read";
                     self.report.damage.push(Damage::new(DamageKind::Checkpoint, file, 0, text));
                 }
@@ -260,7 +260,7 @@ impl Check<'_> {
 
     fn check_checkpoint_head(&mut self, manifest: &Manifest, checkpoint: &Checkpoint) {
         if checkpoint.head != manifest.head || checkpoint.position != manifest.position {
-            let file = format!("checkpoints/{:016}.json", checkpoint.checkpoint_seq);
+            let file = checkpoint_file(manifest);
             let text = "the checkpoint's head is not the manifest's";
             self.report.damage.push(Damage::new(DamageKind::CheckpointHead, file, 0, text));
         }
@@ -275,7 +275,7 @@ impl Check<'_> {
         for (entry, seq) in wanted {
             let found = self.loaded.state.find(&entry)?;
             if found.is_none() || seq.is_some() && seq != found {
-                let file = format!("checkpoints/{:016}.json", checkpoint.checkpoint_seq);
+                let file = checkpoint_file(&self.loaded.manifest);
                 let text = format!("branch head {entry:?} is not in the index");
                 self.report.damage.push(Damage::new(DamageKind::BranchHead, file, 0, text));
             }
@@ -337,4 +337,12 @@ impl Check<'_> {
 fn same_but_revision(bytes: &[u8], row: &OffsetRow) -> bool {
     OffsetRow::decode(bytes)
         .is_some_and(|found| OffsetRow { revised: row.revised, ..found } == *row)
+}
+
+/// The file that holds the checkpoint; that of a small log is in its manifest.
+fn checkpoint_file(manifest: &Manifest) -> String {
+    match manifest.checkpoint_seq {
+        0 => "manifest.json".to_owned(),
+        number => format!("checkpoints/{number:016}.json"),
+    }
 }

@@ -155,7 +155,7 @@ fn print_hit(app: &App, hit: &SearchHit) -> CommandResult<()> {
     };
     app.output.line(Line::of(Style::Dim, place))?;
     if let Some(snippet) = &hit.snippet {
-        app.output.line(highlighted(snippet))?;
+        print_snippet(app, snippet)?;
     }
     app.output.line("")
 }
@@ -163,18 +163,22 @@ fn print_hit(app: &App, hit: &SearchHit) -> CommandResult<()> {
 /// Columns of a title.
 const TITLE_COLUMNS: usize = 60;
 
-/// A snippet with the matches highlighted.
-fn highlighted(snippet: &SearchSnippet) -> Line {
-    let mut line = Line::from("  ");
+/// Prints a snippet with the matches highlighted.
+fn print_snippet(app: &App, snippet: &SearchSnippet) -> CommandResult<()> {
+    let mut flow = app.output.flow();
     let mut from = 0;
-    let piece = |from: usize, to: usize| -> String {
-        snippet.text.chars().skip(from).take(to.saturating_sub(from)).collect()
+    let mut piece = |style: Style, from: usize, to: usize| {
+        let text: String = snippet.text.chars().skip(from).take(to.saturating_sub(from)).collect();
+        // A snippet is one line, whatever the message has.
+        app.output.add_styled_to(&mut flow, style, &clean_line(&text))
     };
     for (start, end) in &snippet.highlights {
-        line = line.plain(piece(from, *start)).add(Style::Warning, piece(*start, *end));
+        piece(Style::Plain, from, *start)?;
+        piece(Style::Warning, *start, *end)?;
         from = *end;
     }
-    line.plain(piece(from, usize::MAX))
+    piece(Style::Plain, from, usize::MAX)?;
+    app.output.finish(&mut flow)
 }
 
 fn open_hint(first: &SearchHit) -> String {

@@ -27,6 +27,18 @@ impl Style {
             Self::Tool => "\x1b[34m",
         }
     }
+
+    /// Adds text in this style. The text must be sanitised already.
+    pub(super) fn push_to(self, out: &mut String, text: &str, color: bool) {
+        let code = self.code();
+        if color && !code.is_empty() {
+            out.push_str(code);
+            out.push_str(text);
+            out.push_str("\x1b[0m");
+        } else {
+            out.push_str(text);
+        }
+    }
 }
 
 /// One line of text in styled pieces. Every piece is sanitised when it is added, so no text can bring its own escapes.
@@ -56,14 +68,7 @@ impl Line {
     pub(super) fn render(&self, color: bool) -> String {
         let mut text = String::new();
         for (style, piece) in &self.pieces {
-            let code = style.code();
-            if color && !code.is_empty() {
-                text.push_str(code);
-                text.push_str(piece);
-                text.push_str("\x1b[0m");
-            } else {
-                text.push_str(piece);
-            }
+            style.push_to(&mut text, piece, color);
         }
         text
     }

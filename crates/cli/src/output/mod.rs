@@ -176,7 +176,22 @@ impl Output {
 
     /// Prints the next part of a flowing text, sanitised.
     pub(crate) fn add_to(&self, flow: &mut Flow, text: &str) -> CommandResult<()> {
-        self.write_out(flow.add(&clean_tabbed(text)).as_bytes())
+        self.add_styled_to(flow, Style::Plain, text)
+    }
+
+    /// Prints the next part of a flowing text in a style, sanitised.
+    pub(crate) fn add_styled_to(
+        &self,
+        flow: &mut Flow,
+        style: Style,
+        text: &str,
+    ) -> CommandResult<()> {
+        let text = flow.add(&clean_tabbed(text));
+        // The indent is no part of the text.
+        let styled = text.trim_start();
+        let mut out = text.strip_suffix(styled).unwrap_or_default().to_owned();
+        style.push_to(&mut out, styled, self.color_out);
+        self.write_out(out.as_bytes())
     }
 
     /// Ends the line that a text stopped in.

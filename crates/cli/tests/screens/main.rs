@@ -348,6 +348,26 @@ fn what_was_said_is_found_from_the_picker_and_opened_at_its_entry() {
     }
 }
 
+#[test]
+fn what_a_search_found_is_wrapped_between_words() {
+    let place = Place::new();
+    place.with(async |sessions| {
+        let session = sessions.create("Long").await;
+        let words = "alphabet ".repeat(30);
+        sessions.append(&session, user(&format!("{words}needle {words}"))).await;
+    });
+    let (code, text) = Terminal::start(&place, 24, 60, &["search", "needle"], &[]).end();
+    assert_eq!(code, 0, "{text}");
+    let found: Vec<&str> = text.lines().filter(|line| line.contains("alphabet")).collect();
+    assert!(found.len() > 1 && found.iter().any(|line| line.contains("needle")), "{text}");
+    for line in found {
+        assert!(line.starts_with("  "), "{text}");
+        // The end of a snippet is cut wherever its bound is.
+        let is_whole = |word: &str| matches!(word, "alphabet" | "needle") || word.ends_with('…');
+        assert!(line.split_whitespace().all(is_whole), "{line:?}:\n{text}");
+    }
+}
+
 /// A word in every kind of content, found in the screen as the command finds it.
 #[test]
 fn planted_words_are_found_in_narrow_and_wide_windows() {

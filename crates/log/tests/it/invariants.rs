@@ -153,6 +153,19 @@ fn inv_006_a_branch_head_that_the_index_does_not_know_is_named() {
 }
 
 #[test]
+fn damage_of_a_checkpoint_names_the_file_that_holds_it() {
+    let machine = tiny();
+    assert!(!machine.has("checkpoints/0000000000000001.json"), "a small log has no file for it");
+    machine.change_manifest(|manifest| {
+        let checkpoint = manifest.checkpoint.as_mut().unwrap();
+        checkpoint.active_leaf = Some("nobody".to_owned());
+    });
+    let files: Vec<String> =
+        machine.verify("s").damage.into_iter().map(|damage| damage.file).collect();
+    assert_eq!(files, ["manifest.json"]);
+}
+
+#[test]
 fn inv_007_a_marker_that_moved_without_its_pointer_is_named_and_refused() {
     let machine = tiny();
     machine.change_manifest(|manifest| manifest.active_store = ActiveStore::JsonlV3);
