@@ -2,16 +2,17 @@
 //!
 //! A subscriber holds a cursor and a watch. A watch carries one number, the newest. A slow subscriber finds the newest
 //! number when it comes back, and reads what it missed from the log. So a stalled subscriber costs its watch and
-//! nothing more, and slows nobody.
+//! nothing more, and slows no other.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bough_session::{Incarnation, SessionId};
 use tokio::sync::watch;
 
-use crate::types::{ChangeCursor, ChangePage, SessionChange};
+use crate::sync::lock;
+use crate::types::{ChangeCursor, ChangePage, IncarnationPosition, SessionChange};
 use bough_record::Position;
 
 /// How many changes are kept, in a hub or in the catalogue; older ones are a gap.
@@ -117,6 +118,21 @@ impl ChangeHub {
         Self { shared: Arc::new(Shared { epoch, most, newest, state }) }
     }
 
+    /// Publishes the change of an incarnation to `end`, since the newest of `known` positions that is of the same
+    /// incarnation: another incarnation has published nothing yet.
+    pub(crate) fn publish_since(
+        &self,
+        session: &SessionId,
+        known: impl IntoIterator<Item = IncarnationPosition>,
+        end: IncarnationPosition,
+        deleted: bool,
+    ) -> u64 {
+        let IncarnationPosition { incarnation, position } = end;
+        let start = known.into_iter().find(|known| known.incarnation == incarnation);
+        let start = start.map_or_else(Position::default, |known| known.position);
+        self.publish(session, incarnation, start..position, deleted)
+    }
+
     /// Announces and remembers that the records of a session in a range of its feed became durable, and wakes the
     /// subscribers. Returns the number of the change.
     pub fn publish(
@@ -135,7 +151,7 @@ impl ChangeHub {
             deleted,
         };
         let end = FeedEnd { incarnation, position: range.end, deleted };
-        self.tell(session, Some(end), |state| {
+        self.notify(session, Some(end), |state| {
             if session.is_documents() {
                 // Documents are in no feed.
                 return;
@@ -148,10 +164,10 @@ impl ChangeHub {
     /// Wakes the subscribers of a session, in a store that keeps its changes elsewhere. Without an `end`, they have to
     /// read where the session's feed ends.
     pub fn wake(&self, session: &SessionId, end: Option<FeedEnd>) {
-        self.tell(session, end, |_| {});
+        self.notify(session, end, |_| {});
     }
 
-    fn tell(
+    fn notify(
         &self,
         session: &SessionId,
         end: Option<FeedEnd>,
@@ -188,7 +204,7 @@ impl ChangeHub {
         SessionWatch { receiver: sender.subscribe(), hub: self.clone(), session: session.clone() }
     }
 
-    /// Whether somebody waits for a session.
+    /// Whether a subscriber watches a session.
     #[must_use]
     pub fn is_watched(&self, session: &SessionId) -> bool {
         self.lock().watches.contains_key(session)
@@ -237,8 +253,7 @@ impl ChangeHub {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HubState> {
-        // Each step leaves the state consistent, so a poisoned lock can be used.
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shared.state)
     }
 }
 

@@ -38,13 +38,13 @@ pub enum StoreError {
     },
     /// Another writer appended since the caller read the session. Read `current`, decide again,
     /// retry.
-    #[error("the session has moved on to record {}; look again and retry", current.seq)]
+    #[error("the session is at record {} by now; read it again and retry", current.seq)]
     Conflict {
         /// Where the session is now.
         current: Head,
     },
     /// Another writer changed the message since the caller read it.
-    #[error("entry {entry} is at revision {current}; look again and retry")]
+    #[error("entry {entry} is at revision {current} by now; read it again and retry")]
     RevisionConflict {
         /// The message.
         entry: EntryId,
@@ -81,7 +81,7 @@ pub enum StoreError {
         place: String,
     },
     /// The disk is full. Free space, then reopen.
-    #[error("the disk is full; make room, then reopen the session")]
+    #[error("the disk is full; free some space, then reopen the session")]
     Full,
     /// A write failed earlier, and no more writes are accepted until the session is reopened.
     #[error("an earlier write failed ({reason}); reopen the session")]
@@ -122,6 +122,18 @@ impl From<io::Error> for StoreError {
 }
 
 impl StoreError {
+    /// There is no such session.
+    #[must_use]
+    pub fn not_found(session: &SessionId) -> Self {
+        Self::NotFound { session: session.clone() }
+    }
+
+    /// There is such a session already.
+    #[must_use]
+    pub fn exists(session: &SessionId) -> Self {
+        Self::Exists { session: session.clone() }
+    }
+
     /// A request that makes no sense.
     pub fn invalid(what: impl Into<String>) -> Self {
         Self::Invalid { what: what.into() }

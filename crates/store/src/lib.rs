@@ -26,6 +26,7 @@ mod opaque_cursor;
 pub mod shared_state;
 mod store;
 mod store_ext;
+mod sync;
 mod types;
 
 pub use bough_log::{

@@ -5,10 +5,10 @@ use std::time::Duration;
 /// One record in its stored form, in bytes.
 pub use bough_log::limits::RECORD_BYTES_MAX;
 
-/// Sessions of an original main that an instance keeps in memory, beside those that are in use or watched.
-pub const ORIGINAL_SESSIONS_MAX: usize = 256;
-/// Sessions of an original main that are no longer kept and of which lists still know the details.
-pub const ORIGINAL_DETAILS_MAX: usize = 16_384;
+/// Sessions of a session-manager main that an instance keeps in memory, beside those that are in use or watched.
+pub const MANAGED_SESSIONS_MAX: usize = 256;
+/// Sessions of a session-manager main that are no longer kept and of which lists still know the details.
+pub const MANAGED_DETAILS_MAX: usize = 16_384;
 /// Threads that commit at once before a further commit waits for one of them.
 pub const COMMIT_THREADS_BUSY: usize = 4;
 /// Threads that commit at the most.

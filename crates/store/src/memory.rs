@@ -1,7 +1,7 @@
 //! The adapter that keeps everything in memory: for tests, and for sessions that need not last.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use bough_platform::Entropy;
@@ -13,6 +13,7 @@ use crate::changes::{CHANGES_KEPT, ChangeHub, ChangeWatch, SessionWatch};
 use crate::listing::{self, ListItem};
 use crate::memory_session::MemorySession;
 use crate::store::Draft;
+use crate::sync::lock;
 use crate::types::{
     Appended, Batch, Capabilities, ChangeCursor, ChangePage, Durable, EntryQuery, ListPage,
     ListQuery, Listed, Loaded, PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry,
@@ -49,8 +50,8 @@ struct Slot {
     /// What the next append builds on, where it is ahead of that.
     accepted: Option<MemorySession>,
     change: u64,
-    /// Where the feed is, as far as it was announced.
-    told: Position,
+    /// The position up to which the feed was announced.
+    announced: Position,
 }
 
 #[derive(Debug)]
@@ -89,8 +90,8 @@ impl MemoryStore {
         let mut slots = self.lock();
         for (session, slot) in &mut slots.live {
             if let Some(image) = slot.accepted.take() {
-                slot.change = self.announce(session, slot.told, &image, false);
-                slot.told = Position::at(image.seq());
+                slot.change = self.announce(session, slot.announced, &image, false);
+                slot.announced = Position::at(image.seq());
                 slot.durable = Some(image);
             }
         }
@@ -103,18 +104,17 @@ impl MemoryStore {
     }
 
     fn lock(&self) -> MutexGuard<'_, Slots> {
-        // Nothing that can panic runs between the steps of a change.
-        self.shared.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shared.slots)
     }
 
     fn announce(
         &self,
         session: &SessionId,
-        told: Position,
+        announced: Position,
         image: &MemorySession,
         deleted: bool,
     ) -> u64 {
-        let range = told..Position::at(image.seq());
+        let range = announced..Position::at(image.seq());
         self.shared.hub.publish(session, image.incarnation, range, deleted)
     }
 
@@ -133,8 +133,8 @@ impl MemoryStore {
             });
             return Appended { head, position, durable };
         }
-        slot.change = self.announce(session, slot.told, &image, false);
-        slot.told = position;
+        slot.change = self.announce(session, slot.announced, &image, false);
+        slot.announced = position;
         slot.durable = Some(image);
         Appended { head, position, durable: Durable::ready() }
     }
@@ -158,19 +158,14 @@ impl MemoryStore {
     }
 
     fn begin(&self, session: &SessionId, batch: Batch) -> Result<Appended, StoreError> {
-        let records = batch.records;
         let incarnation = draw(self.shared.entropy.as_ref())?;
         let mut slots = self.lock();
         if slots.live.contains_key(session) {
-            return Err(StoreError::Exists { session: session.clone() });
+            return Err(StoreError::exists(session));
         }
-        let mut image = MemorySession::new(session, incarnation);
-        image.check(&records)?;
-        for new in records {
-            image.push(new);
-        }
-        let told = Position::default();
-        let mut slot = Slot { durable: None, accepted: None, change: 0, told };
+        let image = MemorySession::with_records(session, incarnation, batch.records)?;
+        let announced = Position::default();
+        let mut slot = Slot { durable: None, accepted: None, change: 0, announced };
         let appended = self.settle(session, &mut slot, image);
         slots.live.insert(session.clone(), slot);
         Ok(appended)
@@ -185,14 +180,10 @@ impl MemoryStore {
     ) -> Result<Appended, StoreError> {
         let incarnation = draw(self.shared.entropy.as_ref())?;
         let mut slots = self.lock();
-        let slot = slots.live.get_mut(session).ok_or_else(|| not_found(session))?;
-        slot.newest().ok_or_else(|| not_found(session))?.expect_head(expected)?;
-        let mut image = MemorySession::new(session, incarnation);
-        image.check(&batch.records)?;
-        for new in batch.records {
-            image.push(new);
-        }
-        slot.told = Position::default();
+        let slot = slots.live.get_mut(session).ok_or_else(|| StoreError::not_found(session))?;
+        slot.newest().ok_or_else(|| StoreError::not_found(session))?.expect_head(expected)?;
+        let image = MemorySession::with_records(session, incarnation, batch.records)?;
+        slot.announced = Position::default();
         Ok(self.settle(session, slot, image))
     }
 
@@ -203,11 +194,12 @@ impl MemoryStore {
         make: impl FnOnce(&MemorySession) -> Result<Vec<NewRecord>, StoreError>,
     ) -> Result<Appended, StoreError> {
         let mut slots = self.lock();
-        let slot = slots.live.get_mut(session).ok_or_else(|| not_found(session))?;
-        let newest = slot.newest().ok_or_else(|| not_found(session))?;
+        let slot = slots.live.get_mut(session).ok_or_else(|| StoreError::not_found(session))?;
+        let newest = slot.newest().ok_or_else(|| StoreError::not_found(session))?;
         let records = make(newest)?;
         newest.check(&records)?;
-        let mut image = slot.take_newest(self.is_held()).ok_or_else(|| not_found(session))?;
+        let mut image =
+            slot.take_newest(self.is_held()).ok_or_else(|| StoreError::not_found(session))?;
         for new in records {
             image.push(new);
         }
@@ -229,10 +221,6 @@ pub(crate) fn draw(entropy: &dyn Entropy) -> Result<Incarnation, StoreError> {
     let mut random = [0; 16];
     entropy.fill(&mut random)?;
     Ok(Incarnation::new(random))
-}
-
-pub(crate) fn not_found(session: &SessionId) -> StoreError {
-    StoreError::NotFound { session: session.clone() }
 }
 
 impl Slot {
@@ -297,12 +285,12 @@ impl Store for MemoryStore {
         query: &RecordQuery,
     ) -> Result<RecordPage, StoreError> {
         let page = self.read(session, query.incarnation, |image| image.records(query));
-        page.ok_or_else(|| not_found(session))
+        page.ok_or_else(|| StoreError::not_found(session))
     }
 
     async fn path(&self, session: &SessionId, query: &PathQuery) -> Result<PathPage, StoreError> {
         let page = self.read(session, None, |image| image.path(query));
-        page.ok_or_else(|| not_found(session))?
+        page.ok_or_else(|| StoreError::not_found(session))?
     }
 
     async fn branch_heads(
@@ -312,7 +300,7 @@ impl Store for MemoryStore {
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
         let heads = self.read(session, None, |image| image.branch_heads(before, limit));
-        heads.ok_or_else(|| not_found(session))?
+        heads.ok_or_else(|| StoreError::not_found(session))?
     }
 
     async fn delete(&self, session: &SessionId, at_ms: i64) -> Result<Option<Trashed>, StoreError> {
@@ -320,12 +308,12 @@ impl Store for MemoryStore {
         let Some(slot) = slots.live.remove(session) else {
             return Ok(None);
         };
-        let told = slot.told;
+        let announced = slot.announced;
         let Some(mut image) = slot.into_newest() else {
             return Ok(None);
         };
         image.push(Record::Tombstone.at(at_ms));
-        self.announce(session, told, &image, true);
+        self.announce(session, announced, &image, true);
         let trash = Trash { image, deleted_at: at_ms };
         let trashed = trash.shown();
         slots.trash.push(trash);
@@ -340,18 +328,17 @@ impl Store for MemoryStore {
     ) -> Result<Snapshot, StoreError> {
         let mut slots = self.lock();
         if slots.live.contains_key(session) {
-            let session = session.clone();
-            return Err(StoreError::Exists { session });
+            return Err(StoreError::exists(session));
         }
         let at = slots.trash.iter().position(|trash| trash.is_of(session, incarnation));
-        let at = at.ok_or_else(|| not_found(session))?;
+        let at = at.ok_or_else(|| StoreError::not_found(session))?;
         let mut image = slots.trash.remove(at).image;
-        let told = Position::at(image.seq());
+        let announced = Position::at(image.seq());
         image.push(Record::Restored.at(at_ms));
         let snapshot = image.snapshot();
         let slot = Slot {
-            change: self.announce(session, told, &image, false),
-            told: snapshot.position,
+            change: self.announce(session, announced, &image, false),
+            announced: snapshot.position,
             durable: Some(image),
             accepted: None,
         };

@@ -49,6 +49,18 @@ impl MemorySession {
         }
     }
 
+    /// A session with its first records, if they fit.
+    pub(crate) fn with_records(
+        session: &SessionId,
+        incarnation: Incarnation,
+        records: Vec<NewRecord>,
+    ) -> Result<Self, StoreError> {
+        let mut image = Self::new(session, incarnation);
+        image.check(&records)?;
+        records.into_iter().for_each(|new| image.push(new));
+        Ok(image)
+    }
+
     pub(crate) fn seq(&self) -> u64 {
         self.state.seq
     }

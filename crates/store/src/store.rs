@@ -22,7 +22,7 @@ pub trait Draft: Send {
     /// Shows the session. It is durable when the call returns. `Exists` when its id is in use.
     async fn finish(self: Box<Self>) -> Result<Appended, StoreError>;
 
-    /// Puts the session in the place of the one that ends at `expected`; see [`Write::Replace`].
+    /// Replaces the session that ends at `expected`; see [`Write::Replace`].
     async fn replace(self: Box<Self>, expected: &Head) -> Result<Appended, StoreError>;
 }
 

@@ -1,4 +1,4 @@
-//! Wake-ups run together, cost nothing while nobody comes for them, and never lose the newest.
+//! Wake-ups run together, cost nothing while they wait, and never lose the newest.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod support;
@@ -7,7 +7,7 @@ use bough_session::Incarnation;
 use bough_store::{CHANGES_KEPT, ChangeHub, Position};
 use support::id;
 
-const LIFE: Incarnation = Incarnation::new([1; 16]);
+const INCARNATION: Incarnation = Incarnation::new([1; 16]);
 
 fn hub() -> ChangeHub {
     ChangeHub::new(Incarnation::new([9; 16]))
@@ -24,10 +24,10 @@ async fn a_slow_watcher_finds_the_newest() {
     let mut watch = hub.watch_session(&id("s"));
     let mut all = hub.watch();
     for seq in 1..=1000 {
-        hub.publish(&id("s"), LIFE, up_to(seq), false);
+        hub.publish(&id("s"), INCARNATION, up_to(seq), false);
     }
     let end = watch.changed().await.unwrap().end.unwrap();
-    assert_eq!((end.incarnation, end.position), (LIFE, Position::at(1000)));
+    assert_eq!((end.incarnation, end.position), (INCARNATION, Position::at(1000)));
     assert!(all.changed().await);
     let start = bough_store::ChangeCursor { number: 0, ..hub.cursor() };
     let page = hub.changes(Some(&start), 9);
@@ -42,8 +42,8 @@ async fn a_slow_watcher_finds_the_newest() {
 async fn a_watcher_of_one_session_sleeps_through_the_others() {
     let hub = hub();
     let mut watch = hub.watch_session(&id("s"));
-    hub.publish(&id("t"), LIFE, up_to(1), false);
-    hub.publish(&id("s"), LIFE, up_to(7), false);
+    hub.publish(&id("t"), INCARNATION, up_to(1), false);
+    hub.publish(&id("s"), INCARNATION, up_to(7), false);
     assert_eq!(watch.changed().await.unwrap().count, 1);
 }
 
@@ -52,7 +52,7 @@ async fn the_same_position_in_another_life_wakes_too() {
     let hub = hub();
     let mut watch = hub.watch_session(&id("s"));
     for deleted in [false, true, false] {
-        hub.publish(&id("s"), LIFE, up_to(1), deleted);
+        hub.publish(&id("s"), INCARNATION, up_to(1), deleted);
         watch.changed().await.unwrap();
     }
 }
@@ -62,12 +62,12 @@ async fn the_same_position_in_another_life_wakes_too() {
 async fn wake_ups_that_run_together_lose_neither_the_newest_position_nor_a_deletion() {
     let hub = hub();
     let mut watch = hub.watch_session(&id("s"));
-    hub.publish(&id("s"), LIFE, up_to(2), false);
-    hub.publish(&id("s"), LIFE, up_to(1), false);
+    hub.publish(&id("s"), INCARNATION, up_to(2), false);
+    hub.publish(&id("s"), INCARNATION, up_to(1), false);
     let end = watch.changed().await.unwrap().end.unwrap();
     assert_eq!((end.position, end.deleted), (Position::at(2), false));
-    hub.publish(&id("s"), LIFE, up_to(3), true);
-    hub.publish(&id("s"), LIFE, up_to(2), false);
+    hub.publish(&id("s"), INCARNATION, up_to(3), true);
+    hub.publish(&id("s"), INCARNATION, up_to(2), false);
     assert!(watch.changed().await.unwrap().end.unwrap().deleted);
     let next = Incarnation::new([9; 16]);
     hub.publish(&id("s"), next, up_to(1), false);
@@ -80,7 +80,7 @@ fn what_was_forgotten_is_a_gap() {
     let hub = hub();
     let start = hub.cursor();
     for n in 0..=CHANGES_KEPT {
-        hub.publish(&id(&n.to_string()), LIFE, up_to(1), false);
+        hub.publish(&id(&n.to_string()), INCARNATION, up_to(1), false);
     }
     assert!(hub.changes(Some(&start), 1).gap);
     let kept = bough_store::ChangeCursor { number: 1, ..start };

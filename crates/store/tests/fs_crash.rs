@@ -49,7 +49,7 @@ async fn view(store: &FsStore) -> View {
     }
 }
 
-/// A session's whole life. After each step: how many disk operations there were, and what can be seen.
+/// All that can happen to a session. After each step: how many disk operations there were, and what can be seen.
 async fn live(disk: &SimDisk) -> Vec<(usize, View)> {
     let store = open(disk.clone());
     let session = id("s");
@@ -72,15 +72,15 @@ async fn live(disk: &SimDisk) -> Vec<(usize, View)> {
     note().await;
     store.append_delta(&session, step("c", 1, "y")).await.unwrap();
     note().await;
-    let life = store.delete(&session, 9).await.unwrap().unwrap().incarnation;
+    let incarnation = store.delete(&session, 9).await.unwrap().unwrap().incarnation;
     note().await;
-    store.undelete(&session, life, 10).await.unwrap();
+    store.undelete(&session, incarnation, 10).await.unwrap();
     note().await;
     store.delete(&session, 11).await.unwrap().unwrap();
     note().await;
     create(&store, &session).await;
     note().await;
-    store.purge(&session, life, None).await.unwrap();
+    store.purge(&session, incarnation, None).await.unwrap();
     note().await;
     seen
 }

@@ -1,5 +1,5 @@
 //! Random work on the fs adapter and on the memory adapter comes to the same, with reopening; and the
-//! original would see the same in the files.
+//! session-manager would see the same in the files.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -50,7 +50,7 @@ async fn what_is_held_is_accepted_and_not_seen() {
     assert_eq!(store.state(&session).await.unwrap().unwrap().head, first);
     assert_eq!(text_of(&store, &session, "a").await, None);
     let waiting = tokio::time::timeout(Duration::from_millis(1), watch.changed()).await;
-    assert!(waiting.is_err(), "nobody is woken for what is not durable");
+    assert!(waiting.is_err(), "no watch wakes for what is not durable");
 
     store.release();
     for durable in [one.durable, two.durable, three.durable] {

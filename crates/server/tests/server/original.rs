@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use bough_store::limits::ORIGINAL_SESSIONS_MAX;
+use bough_store::limits::MANAGED_SESSIONS_MAX;
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
@@ -164,7 +164,7 @@ async fn each_event_is_heard_once_at_every_instance() {
 async fn only_so_many_sessions_are_kept() {
     let main = Place::in_memory().await;
     let there = main.client();
-    for n in 0..=ORIGINAL_SESSIONS_MAX {
+    for n in 0..=MANAGED_SESSIONS_MAX {
         there.put(&format!("/v1/sessions/s-{n}"), json!({})).await.ok();
     }
     append(&there, "s-0", "said").await;
@@ -179,7 +179,7 @@ async fn only_so_many_sessions_are_kept() {
     let first = soon(async {
         loop {
             let first = place_of(0).await;
-            for n in 1..ORIGINAL_SESSIONS_MAX {
+            for n in 1..MANAGED_SESSIONS_MAX {
                 place_of(n).await;
             }
             if place_of(0).await == first {
@@ -188,7 +188,7 @@ async fn only_so_many_sessions_are_kept() {
         }
     })
     .await;
-    for n in 1..=ORIGINAL_SESSIONS_MAX {
+    for n in 1..=MANAGED_SESSIONS_MAX {
         place_of(n).await;
     }
     let mut stream = here.events("/v1/events").await;

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
 
 use super::{BlobDigest, BlobError, Blobs, digest_to_keep};
+use crate::sync::lock;
 
 /// Blobs that end with the process.
 #[derive(Debug, Default)]
@@ -22,7 +23,7 @@ impl MemoryBlobs {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<BlobDigest, Vec<u8>>> {
-        self.blobs.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.blobs)
     }
 }
 

@@ -61,7 +61,7 @@ pub struct ReadOnlyStore<A> {
 }
 
 impl<A: Asked> ReadOnlyStore<A> {
-    /// Reads through somebody who answers.
+    /// Reads through a transport.
     pub fn through(asked: A) -> Self {
         // It never announces anything, so its cursors need no epoch of their own.
         Self { asked, hub: ChangeHub::new(Incarnation::new([0; 16])) }
@@ -69,7 +69,9 @@ impl<A: Asked> ReadOnlyStore<A> {
 }
 
 fn refused<T>() -> Result<T, StoreError> {
-    Err(StoreError::invalid("sessions elsewhere are only read here, one at a time"))
+    Err(StoreError::invalid(
+        "this store can only read single sessions of a remote store; call the remote store to write or list",
+    ))
 }
 
 #[async_trait]

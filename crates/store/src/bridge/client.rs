@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bough_platform::Entropy;
@@ -13,6 +13,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use super::BridgeOptions;
 use super::connection::Connection;
 use crate::StoreError;
+use crate::sync::lock;
 
 /// Calls that wait to be sent.
 const OUTBOX: usize = 256;
@@ -37,7 +38,7 @@ struct Shared {
     next: AtomicU64,
 }
 
-/// Whether the main lives.
+/// Whether the main answers.
 #[derive(Debug, Default)]
 pub(super) struct Signs {
     /// How many messages of any kind arrived.
@@ -92,7 +93,7 @@ pub(super) enum Link {
     Connecting,
     /// It just broke, and why: the next attempt to connect decides.
     Broken(String),
-    /// Nobody answers, and why. Calls fail at once, so that they do not wait one after the other.
+    /// The main does not answer, and why. Calls fail at once, so that they do not wait one after the other.
     Down(String),
     /// The main refuses us, and why. The same, and retrying does not help until its settings change.
     Refused(String),
@@ -117,7 +118,7 @@ pub(super) enum CallError {
     Refused(String),
     /// It refuses every call of ours: why, and what to change.
     Denied(String),
-    /// Nobody answered; whether the call took effect is not known.
+    /// The main did not answer; whether the call took effect is not known.
     Lost(String),
 }
 
@@ -254,7 +255,7 @@ impl Client {
         called
     }
 
-    /// Hears of the connection coming and going.
+    /// Watches the state of the connection.
     pub(super) fn link(&self) -> watch::Receiver<Link> {
         self.shared.state.subscribe()
     }
@@ -282,7 +283,7 @@ impl Client {
 pub(super) const LOST: &str =
     "the connection to the main broke; whether the call was done is not known";
 
-/// Removes a call that nobody waits for any more.
+/// Removes a call when its caller stops waiting.
 struct Forget<'a> {
     pending: &'a Pending,
     id: &'a str,
@@ -292,8 +293,4 @@ impl Drop for Forget<'_> {
     fn drop(&mut self) {
         lock(self.pending).remove(self.id);
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -15,7 +15,8 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error as WsError, Message};
 
 use super::BridgeOptions;
-use super::client::{CallError, Hosted, LOST, Link, Pending, Signs, lock};
+use super::client::{CallError, Hosted, LOST, Link, Pending, Signs};
+use crate::sync::lock;
 
 /// The first wait before connecting again; it doubles up to [`RETRY_MAX`].
 const RETRY_FIRST: Duration = Duration::from_millis(100);
@@ -53,7 +54,7 @@ impl Connection {
             };
             self.state.send_replace(link);
             for (_, answer) in lock(&self.pending).drain() {
-                // Who asked may have stopped waiting.
+                // The caller may have stopped waiting.
                 let _ = answer.send(Err(CallError::Lost(LOST.to_owned()))).is_ok();
             }
             if outbox.is_closed() {
@@ -198,7 +199,7 @@ impl Connection {
             "invocationresult" => {
                 let waiting = lock(&self.pending).remove(word("invocation_id"));
                 if let Some(answer) = waiting {
-                    // Who asked may have stopped waiting.
+                    // The caller may have stopped waiting.
                     let _ = answer.send(read_answer(frame)).is_ok();
                 }
                 Ok(None)

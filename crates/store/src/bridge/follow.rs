@@ -29,7 +29,7 @@ pub(super) async fn follow(
     own_name: String,
     is_self: Arc<AtomicBool>,
 ) {
-    let mut place: Option<ChangeCursor> = None;
+    let mut cursor: Option<ChangeCursor> = None;
     let mut is_checked = false;
     loop {
         client.connected().await;
@@ -38,8 +38,8 @@ pub(super) async fn follow(
             return;
         }
         is_checked = true;
-        match kind.original().await {
-            Ok(Some(original)) => return original.follow().await,
+        match kind.session_manager().await {
+            Ok(Some(main)) => return main.follow().await,
             Ok(None) => {}
             Err(_) => {
                 is_checked = false;
@@ -47,14 +47,14 @@ pub(super) async fn follow(
                 continue;
             }
         }
-        let next = changes(&client, place.as_ref()).await.map(|page| {
+        let next = changes(&client, cursor.as_ref()).await.map(|page| {
             for change in &page.changes {
                 hub.wake(&change.session_id, Some(change.end()));
             }
             page.next
         });
         match next {
-            Ok(next) => place = Some(next),
+            Ok(next) => cursor = Some(next),
             Err(_) => {
                 is_checked = false;
                 tokio::time::sleep(PAUSE).await;

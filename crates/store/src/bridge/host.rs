@@ -32,7 +32,7 @@ fn answer(done: Result<Value, StoreError>) -> StoreAnswer {
     }
 }
 
-fn say<T: Serialize>(value: &T) -> Result<Value, StoreError> {
+fn to_json<T: Serialize>(value: &T) -> Result<Value, StoreError> {
     serde_json::to_value(value).map_err(|error| StoreError::invalid(error.to_string()))
 }
 
@@ -54,13 +54,13 @@ async fn try_commit(store: &dyn Store, request: CommitRequest) -> Result<Value, 
             durable(store.append_delta(&session_id, step).await?).await
         }
         CommitRequest::Delete { session_id, at_ms } => {
-            say(&store.delete(&session_id, at_ms).await?)
+            to_json(&store.delete(&session_id, at_ms).await?)
         }
         CommitRequest::Undelete { session_id, incarnation, at_ms } => {
-            say(&store.undelete(&session_id, incarnation, at_ms).await?)
+            to_json(&store.undelete(&session_id, incarnation, at_ms).await?)
         }
         CommitRequest::Purge { session_id, incarnation, deleted_at } => {
-            say(&store.purge(&session_id, incarnation, deleted_at).await?)
+            to_json(&store.purge(&session_id, incarnation, deleted_at).await?)
         }
     }
 }
@@ -68,45 +68,45 @@ async fn try_commit(store: &dyn Store, request: CommitRequest) -> Result<Value, 
 async fn durable(appended: Appended) -> Result<Value, StoreError> {
     let Appended { head, position, durable } = appended;
     durable.await?;
-    say(&Accepted { head, position })
+    to_json(&Accepted { head, position })
 }
 
 async fn try_read(store: &dyn Store, request: ReadRequest) -> Result<Value, StoreError> {
     match request {
         ReadRequest::State { session_id, known } => {
             match store.load(&session_id, known.as_ref()).await? {
-                Loaded::Unchanged => say(&UNCHANGED),
+                Loaded::Unchanged => to_json(&UNCHANGED),
                 Loaded::Absent => Ok(Value::Null),
-                Loaded::Changed(snapshot) => say(&snapshot),
+                Loaded::Changed(snapshot) => to_json(&snapshot),
             }
         }
         ReadRequest::Entry { session_id, query } => {
-            say(&store.read_entry(&session_id, &query).await?)
+            to_json(&store.read_entry(&session_id, &query).await?)
         }
         ReadRequest::Path { session_id, mut query } => {
             query.limit = query.limit.min(PAGE_MAX);
-            say(&store.path(&session_id, &query).await?)
+            to_json(&store.path(&session_id, &query).await?)
         }
         ReadRequest::Records { session_id, mut query } => {
             query.limit = query.limit.min(PAGE_MAX);
-            say(&store.read_records(&session_id, &query).await?)
+            to_json(&store.read_records(&session_id, &query).await?)
         }
         ReadRequest::BranchHeads { session_id, before, limit } => {
             let limit = limit.min(PAGE_MAX);
-            say(&store.branch_heads(&session_id, before.as_ref(), limit).await?)
+            to_json(&store.branch_heads(&session_id, before.as_ref(), limit).await?)
         }
-        ReadRequest::Trash { session_id } => say(&store.trash(session_id.as_ref()).await?),
-        ReadRequest::Usage { query } => say(&store.usage(&query).await?),
-        ReadRequest::List { query } => say(&store.list(&query).await?),
+        ReadRequest::Trash { session_id } => to_json(&store.trash(session_id.as_ref()).await?),
+        ReadRequest::Usage { query } => to_json(&store.usage(&query).await?),
+        ReadRequest::List { query } => to_json(&store.list(&query).await?),
         ReadRequest::Changes { after, limit, wait_ms } => {
             let wait = Duration::from_millis(wait_ms.unwrap_or(0)).min(WAIT_MAX);
-            say(&changes(store, after.as_ref(), limit.min(PAGE_MAX), wait).await?)
+            to_json(&changes(store, after.as_ref(), limit.min(PAGE_MAX), wait).await?)
         }
-        ReadRequest::Reopen { session_id } => say(&store.reopen(&session_id).await?),
+        ReadRequest::Reopen { session_id } => to_json(&store.reopen(&session_id).await?),
     }
 }
 
-/// Changes after a place; waits for one when there is none.
+/// Changes after a cursor; waits for one when there is none.
 async fn changes(
     store: &dyn Store,
     after: Option<&ChangeCursor>,

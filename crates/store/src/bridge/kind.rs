@@ -1,6 +1,6 @@
 //! Finds out which kind of main is at the other end.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use bough_platform::Entropy;
 use futures_util::FutureExt;
@@ -8,10 +8,11 @@ use futures_util::future::{BoxFuture, Shared};
 use serde_json::{Value, json};
 
 use super::client::{CallError, Client};
-use super::original::{Original, is_original};
+use super::session_manager::{SessionManager, is_session_manager};
 use super::store::READ;
 use crate::StoreError;
 use crate::changes::ChangeHub;
+use crate::sync::lock;
 
 /// Finds out once, as soon as the main answers. Cheap to clone; clones share the result.
 #[derive(Clone, Debug)]
@@ -19,7 +20,7 @@ pub(super) struct Kind {
     client: Client,
     hub: ChangeHub,
     entropy: Arc<dyn Entropy>,
-    found: Arc<OnceLock<Option<Original>>>,
+    found: Arc<OnceLock<Option<SessionManager>>>,
     attempt: Arc<Mutex<Option<Attempt>>>,
 }
 
@@ -32,7 +33,7 @@ impl Kind {
     }
 
     /// The session-manager main, if the other end is one; `None` for a main with atomic commits.
-    pub(super) async fn original(&self) -> Result<Option<&Original>, StoreError> {
+    pub(super) async fn session_manager(&self) -> Result<Option<&SessionManager>, StoreError> {
         loop {
             if let Some(found) = self.found.get() {
                 return Ok(found.as_ref());
@@ -43,7 +44,7 @@ impl Kind {
 
     /// The running attempt, or a new one. No caller waits for one attempt only to begin another.
     fn attempt(&self) -> Attempt {
-        let mut attempt = self.attempt.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut attempt = lock(&self.attempt);
         if let Some(under_way) = attempt.as_ref().filter(|attempt| attempt.peek().is_none()) {
             return under_way.clone();
         }
@@ -63,17 +64,18 @@ impl Kind {
         Ok(())
     }
 
-    async fn ask(&self) -> Result<Option<Original>, CallError> {
+    async fn ask(&self) -> Result<Option<SessionManager>, CallError> {
         match self.client.call(READ, json!({"op": "changes", "limit": 1})).await {
             Ok(Value::Null) | Err(CallError::NoFunction) => {}
             Ok(_) => return Ok(None),
             Err(error) => return Err(error),
         }
         // An engine whose main is not there yet knows neither.
-        if !is_original(&self.client).await? {
+        if !is_session_manager(&self.client).await? {
             return Err(CallError::NoFunction);
         }
-        let original = Original::new(self.client.clone(), self.hub.clone(), self.entropy.as_ref());
-        original.map(Some).map_err(|error| CallError::Lost(error.to_string()))
+        let main =
+            SessionManager::new(self.client.clone(), self.hub.clone(), self.entropy.as_ref());
+        main.map(Some).map_err(|error| CallError::Lost(error.to_string()))
     }
 }

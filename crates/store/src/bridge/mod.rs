@@ -12,7 +12,7 @@ mod client;
 mod connection;
 mod follow;
 mod kind;
-mod original;
+mod session_manager;
 mod store;
 
 use std::time::Duration;

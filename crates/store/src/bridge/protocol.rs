@@ -38,7 +38,7 @@ pub enum CommitRequest {
         #[schemars(with = "Vec<Value>")]
         records: Vec<NewRecord>,
     },
-    /// Put a session with these records in the place of the one whose log ends at `expected`.
+    /// Replace the session whose log ends at `expected` by one with these records.
     Replace {
         /// The session.
         session_id: SessionId,
@@ -67,7 +67,7 @@ pub enum CommitRequest {
     Undelete {
         /// The session.
         session_id: SessionId,
-        /// Which of its lives.
+        /// Which of its incarnations.
         #[schemars(with = "String")]
         incarnation: Incarnation,
         /// When, milliseconds since epoch.
@@ -77,7 +77,7 @@ pub enum CommitRequest {
     Purge {
         /// The session.
         session_id: SessionId,
-        /// Which of its lives.
+        /// Which of its incarnations.
         #[schemars(with = "String")]
         incarnation: Incarnation,
         /// Only if it was deleted at this time, milliseconds since epoch.
@@ -103,7 +103,7 @@ pub enum ReadRequest {
     Entry {
         /// The session.
         session_id: SessionId,
-        /// Which, of which life, at which revision.
+        /// Which, of which incarnation, at which revision.
         #[serde(flatten)]
         #[schemars(with = "serde_json::Map<String, Value>")]
         query: EntryQuery,
@@ -120,7 +120,7 @@ pub enum ReadRequest {
     Records {
         /// The session.
         session_id: SessionId,
-        /// Which, of which life.
+        /// Which, of which incarnation.
         #[serde(flatten)]
         #[schemars(with = "serde_json::Map<String, Value>")]
         query: RecordQuery,
@@ -137,7 +137,7 @@ pub enum ReadRequest {
     },
     /// Deleted sessions.
     Trash {
-        /// Only lives of this session.
+        /// Only incarnations of this session.
         session_id: Option<SessionId>,
     },
     /// A page of sessions.
@@ -152,9 +152,9 @@ pub enum ReadRequest {
         #[schemars(with = "Value")]
         query: UsageQuery,
     },
-    /// The sessions that changed since a place.
+    /// The sessions that changed since a cursor.
     Changes {
-        /// The place; without one, only the place of now is asked for.
+        /// The cursor; without one, only the present cursor is asked for.
         #[serde(default)]
         #[schemars(with = "Value")]
         after: Option<ChangeCursor>,
@@ -238,13 +238,13 @@ pub enum WireError {
         /// The session.
         session: SessionId,
     },
-    /// Somebody appended meanwhile.
+    /// Another writer appended meanwhile.
     Conflict {
         /// Where the log ends now.
         #[schemars(with = "Value")]
         current: Head,
     },
-    /// Somebody changed the message meanwhile.
+    /// Another writer changed the message meanwhile.
     RevisionConflict {
         /// The message.
         entry: EntryId,

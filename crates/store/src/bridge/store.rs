@@ -14,8 +14,8 @@ use super::asking::{Asked, ask, load, understood};
 use super::client::{CallError, Client, Link};
 use super::follow::follow;
 use super::kind::Kind;
-use super::original::Original;
 use super::protocol::{Accepted, CommitRequest, ReadRequest, StoreAnswer};
+use super::session_manager::SessionManager;
 use crate::buffered_draft::BufferedDraft;
 use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
 use crate::memory::draw;
@@ -85,9 +85,9 @@ impl BridgeStore {
     }
 
     /// The main, if it is session-manager.
-    async fn original(&self) -> Result<Option<&Original>, StoreError> {
+    async fn session_manager(&self) -> Result<Option<&SessionManager>, StoreError> {
         self.refuse_self()?;
-        self.shared.kind.original().await
+        self.shared.kind.session_manager().await
     }
 
     /// Whether the main answers.
@@ -98,7 +98,7 @@ impl BridgeStore {
 
     async fn commit<T: DeserializeOwned>(&self, request: &CommitRequest) -> Result<T, StoreError> {
         self.refuse_self()?;
-        let data = say(request)?;
+        let data = to_json(request)?;
         answer_of(self.shared.client.call(COMMIT, data).await)
     }
 }
@@ -108,7 +108,7 @@ pub(super) async fn answers_to(client: &Client, own_name: &str) -> bool {
     client.call(own_name, json!({})).await.is_ok()
 }
 
-fn say<T: serde::Serialize>(request: &T) -> Result<Value, StoreError> {
+fn to_json<T: serde::Serialize>(request: &T) -> Result<Value, StoreError> {
     serde_json::to_value(request).map_err(|error| StoreError::invalid(error.to_string()))
 }
 
@@ -129,7 +129,7 @@ fn store_answer(answer: Result<Value, CallError>) -> Result<StoreAnswer, StoreEr
 impl Asked for BridgeStore {
     async fn ask(&self, request: &ReadRequest) -> Result<StoreAnswer, StoreError> {
         self.refuse_self()?;
-        store_answer(self.shared.client.call(READ, say(request)?).await)
+        store_answer(self.shared.client.call(READ, to_json(request)?).await)
     }
 }
 
@@ -146,7 +146,7 @@ impl Store for BridgeStore {
     }
 
     async fn write(&self, session: &SessionId, write: Write) -> Result<Appended, StoreError> {
-        if let Some(main) = self.original().await? {
+        if let Some(main) = self.session_manager().await? {
             return main.write(session, write).await;
         }
         write.check()?;
@@ -173,7 +173,7 @@ impl Store for BridgeStore {
     }
 
     async fn load(&self, session: &SessionId, known: Option<&Head>) -> Result<Loaded, StoreError> {
-        match self.original().await? {
+        match self.session_manager().await? {
             Some(main) => Ok(Loaded::unless(known, main.state(session).await?)),
             None => load(self, session, known).await,
         }
@@ -184,7 +184,7 @@ impl Store for BridgeStore {
         session: &SessionId,
         query: &EntryQuery,
     ) -> Result<Option<StoredEntry>, StoreError> {
-        match self.original().await? {
+        match self.session_manager().await? {
             Some(main) => main.read_entry(session, query).await,
             None => ask(self, &ReadRequest::entry(session, query)).await,
         }
@@ -195,14 +195,14 @@ impl Store for BridgeStore {
         session: &SessionId,
         query: &RecordQuery,
     ) -> Result<RecordPage, StoreError> {
-        match self.original().await? {
+        match self.session_manager().await? {
             Some(main) => main.read_records(session, query).await,
             None => ask(self, &ReadRequest::records(session, query)).await,
         }
     }
 
     async fn path(&self, session: &SessionId, query: &PathQuery) -> Result<PathPage, StoreError> {
-        match self.original().await? {
+        match self.session_manager().await? {
             Some(main) => main.path(session, query).await,
             None => ask(self, &ReadRequest::path(session, query)).await,
         }
@@ -214,14 +214,14 @@ impl Store for BridgeStore {
         before: Option<&EntryId>,
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
-        match self.original().await? {
+        match self.session_manager().await? {
             Some(main) => main.branch_heads(session, before, limit).await,
             None => ask(self, &ReadRequest::branch_heads(session, before, limit)).await,
         }
     }
 
     async fn delete(&self, session: &SessionId, at_ms: i64) -> Result<Option<Trashed>, StoreError> {
-        if let Some(main) = self.original().await? {
+        if let Some(main) = self.session_manager().await? {
             return main.delete(session, at_ms).await;
         }
         let session_id = session.clone();
@@ -234,9 +234,9 @@ impl Store for BridgeStore {
         incarnation: Incarnation,
         at_ms: i64,
     ) -> Result<Snapshot, StoreError> {
-        if self.original().await?.is_some() {
+        if self.session_manager().await?.is_some() {
             // session-manager keeps nothing of what it deletes.
-            return Err(StoreError::NotFound { session: session.clone() });
+            return Err(StoreError::not_found(session));
         }
         let session_id = session.clone();
         let request = CommitRequest::Undelete { session_id, incarnation, at_ms };
@@ -249,7 +249,7 @@ impl Store for BridgeStore {
         incarnation: Incarnation,
         deleted_at: Option<i64>,
     ) -> Result<bool, StoreError> {
-        if self.original().await?.is_some() {
+        if self.session_manager().await?.is_some() {
             return Ok(false);
         }
         let session_id = session.clone();
@@ -257,7 +257,7 @@ impl Store for BridgeStore {
     }
 
     async fn trash(&self, session: Option<&SessionId>) -> Result<Vec<Trashed>, StoreError> {
-        if self.original().await?.is_some() {
+        if self.session_manager().await?.is_some() {
             return Ok(Vec::new());
         }
         let session_id = session.cloned();
@@ -265,14 +265,14 @@ impl Store for BridgeStore {
     }
 
     async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
-        if let Some(main) = self.original().await? {
+        if let Some(main) = self.session_manager().await? {
             return main.list(query).await;
         }
         ask(self, &ReadRequest::List { query: query.clone() }).await
     }
 
     async fn usage(&self, query: &UsageQuery) -> Result<UsageReport, StoreError> {
-        if let Some(main) = self.original().await? {
+        if let Some(main) = self.session_manager().await? {
             return main.usage(query).await;
         }
         ask(self, &ReadRequest::Usage { query: query.clone() }).await
@@ -291,14 +291,14 @@ impl Store for BridgeStore {
         after: Option<&ChangeCursor>,
         limit: usize,
     ) -> Result<ChangePage, StoreError> {
-        if self.original().await?.is_some() {
+        if self.session_manager().await?.is_some() {
             return Ok(self.shared.hub.changes(after, limit));
         }
         ask(self, &ReadRequest::Changes { after: after.cloned(), limit, wait_ms: None }).await
     }
 
     async fn reopen(&self, session: &SessionId) -> Result<(), StoreError> {
-        if self.original().await?.is_some() {
+        if self.session_manager().await?.is_some() {
             return Ok(());
         }
         ask(self, &ReadRequest::Reopen { session_id: session.clone() }).await

@@ -1,4 +1,4 @@
-//! The feed of all sessions: every change in order, each beginning where the one before it of the same life ended.
+//! The feed of all sessions: every change in order, each beginning where the one before it of the same incarnation ended.
 
 use std::ops::Range;
 
@@ -73,7 +73,7 @@ pub(super) struct Written {
     changes: Vec<SessionChange>,
 }
 
-/// Changes of one transaction that are kept for who reads on.
+/// Changes of one transaction that are kept for readers that continue.
 const WRITTEN_KEPT_MAX: u64 = 1024;
 
 impl Written {
@@ -143,7 +143,7 @@ impl<'a> Log<'a> {
     }
 }
 
-/// Forgets the changes up to a number; who comes from before it is told of a gap.
+/// Forgets the changes up to a number. A reader that comes from before it gets a gap.
 pub(super) fn forget_up_to(transaction: &Transaction<'_>, number: u64) -> rusqlite::Result<()> {
     if number <= schema::read_number(transaction, "forgotten")? {
         return Ok(());

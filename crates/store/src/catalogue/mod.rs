@@ -1,8 +1,8 @@
 //! The catalogue: a derived table of sessions that lists and the feed of all sessions are read from.
 //!
 //! It is SQLite, shared by processes (write-ahead log, a wait for a busy writer), and written behind:
-//! rows are queued in memory and written in one transaction, by whoever flushes. A list flushes first, so
-//! within a process it is exact. Nothing true lives only here: delete the file, and it is rebuilt. Where it cannot be written
+//! rows are queued in memory and written in one transaction, by the thread that flushes. A list flushes first, so
+//! within a process it is exact. Nothing is stored only here: delete the file, and it is rebuilt. Where it cannot be written
 //! (a full disk, a directory that is read-only), it is rebuilt in memory, so that everything can be read.
 //!
 //! Tables:
@@ -12,7 +12,7 @@
 //!   so its cost does not grow with the sessions that do not match;
 //! - `usage`: what each session used, by day, model and tool, for sums over all of them;
 //! - `changes`: the feed of all sessions, in order, bounded;
-//! - `gone`: lives that were deleted, so that a late write does not bring one back;
+//! - `gone`: incarnations that were deleted, so that a late write does not bring one back;
 //! - `facts`: the epoch, the newest change number, how far the feed has been forgotten, and the boot of the machine.
 
 mod facets;
@@ -28,7 +28,7 @@ mod usage;
 mod tests;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bough_platform::{Clock, Disk, RelPath};
 use bough_session::{Incarnation, SessionId};
@@ -38,13 +38,14 @@ pub use rows::{CatalogueRow, Fingerprint};
 
 use crate::StoreError;
 use crate::limits::{CONNECT_PAUSE, CONNECT_RETRIES_MAX};
+use crate::sync::lock;
 use crate::types::{ChangeCursor, ChangePage, ListPage, ListQuery, UsageQuery, UsageReport};
 use bough_record::Position;
 use feed::Written;
 use queue::{Pending, Queue};
 use unshared::Unshared;
 
-/// How many deleted lives are remembered.
+/// How many deleted incarnations are remembered.
 pub const GONE_KEPT: u64 = 10_000;
 
 /// How long a writer waits for another process's transaction.
@@ -166,7 +167,7 @@ impl Catalogue {
         self.queue(session.clone(), gone);
     }
 
-    /// Queues that a life which was gone is back.
+    /// Queues that a deleted incarnation is back.
     pub fn revive(&self, row: CatalogueRow) {
         let session = row.listed.meta.session_id.clone();
         self.queue(session, Pending::Revived(Box::new(row)));
@@ -210,7 +211,7 @@ impl Catalogue {
         feed::begin_epoch(&mut writer, epoch).map_err(sqlite_error)
     }
 
-    /// Forgets the changes so far: they told of sessions that were put in again, not of what happened.
+    /// Forgets the changes so far: they are of sessions that were put in again, not of what happened.
     pub fn forget_changes(&self) -> Result<(), StoreError> {
         self.flush()?;
         self.unshared.iter().for_each(Unshared::note_filled);
@@ -228,8 +229,8 @@ impl Catalogue {
         schema::write_boot(&self.lock_writer(), boot).map_err(sqlite_error)
     }
 
-    /// Whether deleted lives were forgotten, so that one which is not known may be an old one.
-    pub fn has_forgotten_lives(&self) -> Result<bool, StoreError> {
+    /// Whether deleted incarnations were forgotten, so that one which is not known may be an old one.
+    pub fn has_forgotten_incarnations(&self) -> Result<bool, StoreError> {
         rows::gone_count(&self.lock_reader()).map(|count| count >= GONE_KEPT).map_err(sqlite_error)
     }
 
@@ -265,7 +266,7 @@ impl Catalogue {
         cursor: &ChangeCursor,
         limit: usize,
     ) -> Result<ChangePage, StoreError> {
-        // Who follows closely asks for what was just written.
+        // A close follower asks for what was just written.
         let written = self.write()?;
         if let Some(page) = written.and_then(|written| written.page_after(cursor, limit)) {
             return Ok(page);
@@ -316,15 +317,15 @@ impl Catalogue {
     // A panic while one of these is held leaves SQLite's own transaction to roll back, and the queue
     // whole; so a poisoned lock is as good as any.
     fn lock_writer(&self) -> MutexGuard<'_, Connection> {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.writer)
     }
 
     fn lock_reader(&self) -> MutexGuard<'_, Connection> {
-        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.reader)
     }
 
     fn lock_pending(&self) -> MutexGuard<'_, Queue> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.pending)
     }
 }
 

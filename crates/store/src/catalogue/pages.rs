@@ -17,7 +17,7 @@ const RARITY_ROWS_MAX: usize = 200;
 /// One look at the table.
 struct Look<'a> {
     connection: &'a Connection,
-    /// Sessions whose rows could not be read, and were told from what lies beside.
+    /// Sessions whose rows could not be read, and were made from other columns.
     unreadable: RefCell<Vec<SessionId>>,
 }
 

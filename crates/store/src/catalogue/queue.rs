@@ -37,7 +37,7 @@ impl Queue {
         self.by_session.is_empty()
     }
 
-    /// Adds a change; one that says more of the same life takes the place of the last.
+    /// Adds a change. A newer change of the same incarnation replaces the last one.
     pub(super) fn add(&mut self, session: SessionId, mut change: Pending) {
         self.count += 1;
         let (order, changes) = self.by_session.entry(session).or_default();
@@ -48,7 +48,7 @@ impl Queue {
             change = match (last, change) {
                 // An incarnation that came back must not be refused as gone, whatever came after it.
                 (Pending::Revived(_), Pending::Put(row)) => Pending::Revived(row),
-                // What was seen of a life before its end, and told after it, does not bring it back.
+                // A change from before the end of an incarnation that is announced after it does not bring it back.
                 (Pending::Gone { .. }, Pending::Put(_) | Pending::Moved { .. }) => return,
                 // The row says more than the place does; it is written with it.
                 (Pending::Put(row), Pending::Moved { position, .. }) => {

@@ -17,10 +17,10 @@ use crate::listing::search_text;
 use crate::types::Listed;
 use bough_record::Position;
 
-/// What the catalogue is told of a session.
+/// What the catalogue stores of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CatalogueRow {
-    /// The life of the session.
+    /// The incarnation of the session.
     pub incarnation: Incarnation,
     /// Where its feed ends.
     pub position: Position,
@@ -126,7 +126,7 @@ struct Shown {
 /// The columns that [`read_shown`] reads.
 pub(super) const SHOWN: &str = "s.listed, s.session_id, s.created_at, s.updated_at, s.archived";
 
-/// What a list shows of a row of [`SHOWN`], and whether the row could be read whole. One that cannot is told from the columns
+/// What a list shows of a row of [`SHOWN`], and whether the row could be read whole. One that cannot is made from the columns
 /// that order it: it is one session, and must not keep the others of its page from being seen.
 pub(super) fn read_shown(row: &Row<'_>) -> rusqlite::Result<(Listed, bool)> {
     if let Ok(Shown { meta, details }) = serde_json::from_str(row.get_ref(0)?.as_str()?) {
@@ -138,7 +138,7 @@ pub(super) fn read_shown(row: &Row<'_>) -> rusqlite::Result<(Listed, bool)> {
     Ok((Listed { meta, details, by_day: Arc::default() }, false))
 }
 
-/// A life in its own column.
+/// An incarnation in its own column.
 pub(super) fn read_incarnation(row: &Row<'_>, column: usize) -> rusqlite::Result<Incarnation> {
     row.get_ref(column)?.as_str()?.parse().map_err(|error: bough_session::IncarnationError| {
         let kind = rusqlite::types::Type::Text;
@@ -156,10 +156,10 @@ fn read_fingerprint(row: &Row<'_>) -> rusqlite::Result<Fingerprint> {
     })
 }
 
-/// Writes a row and the change that it tells of, unless it says less than what is known, or speaks of an incarnation that is
-/// gone. `ended` is where a life ended that is back.
+/// Writes a row and its change, unless it says less than what is known, or speaks of an incarnation that is
+/// gone. `ended` is where an incarnation ended that is back.
 ///
-/// Where the change begins is what the table knows, not what the writer says: so the changes of a life have no hole, whoever
+/// Where the change begins is what the table knows, not what the writer says: so the changes of an incarnation have no hole, whichever process
 /// writes them and whatever was lost in a crash.
 fn put(
     transaction: &Transaction<'_>,
@@ -184,7 +184,7 @@ fn put(
             // A late word of an earlier incarnation.
             return Ok(());
         } else {
-            // A new incarnation means that the old one is over, even if nobody has said so yet.
+            // A new incarnation means that the old one is over, even if that was not announced yet.
             gone(transaction, log, session, known.incarnation, known.position)?;
         }
     }
@@ -196,7 +196,7 @@ fn put(
     write_row(transaction, row, number)
 }
 
-/// What is written again and again while somebody follows all sessions: its statements are looked up once.
+/// What is written again and again while a subscriber follows all sessions: its statements are looked up once.
 struct Moves<'a> {
     known: CachedStatement<'a>,
     update: CachedStatement<'a>,
@@ -211,7 +211,7 @@ impl<'a> Moves<'a> {
         })
     }
 
-    /// Writes the change of an incarnation that is listed and has gone on. Of one that is not, the row will tell.
+    /// Writes the change of an incarnation that is listed and has gone on. One that is not gets its change with its row.
     fn write(
         &mut self,
         log: &mut Log<'_>,
@@ -405,7 +405,7 @@ fn is_gone(
         .exists(params![session.as_str(), incarnation.to_string()])
 }
 
-/// A life is not gone any more; says where it had ended.
+/// Forgets that an incarnation is gone. Returns where it had ended.
 fn take_gone(
     transaction: &Transaction<'_>,
     session: &SessionId,
@@ -434,24 +434,24 @@ fn gone(
     let known = known(transaction, session)?.filter(|known| known.incarnation == incarnation);
     let after = known.map_or_else(Position::default, |known| known.position);
     let number = log.add(session, incarnation, after..position.join(after), true)?;
-    let life = incarnation.to_string();
+    let incarnation = incarnation.to_string();
     for derived in [
         "DELETE FROM facets WHERE row IN
              (SELECT row FROM sessions WHERE session_id = ? AND incarnation = ?)",
         "DELETE FROM usage WHERE row IN
              (SELECT row FROM sessions WHERE session_id = ? AND incarnation = ?)",
     ] {
-        transaction.prepare_cached(derived)?.execute(params![session.as_str(), life])?;
+        transaction.prepare_cached(derived)?.execute(params![session.as_str(), incarnation])?;
     }
     transaction
         .prepare_cached("DELETE FROM sessions WHERE session_id = ? AND incarnation = ?")?
-        .execute(params![session.as_str(), life])?;
+        .execute(params![session.as_str(), incarnation])?;
     transaction
         .prepare_cached(
             "INSERT INTO gone (session_id, incarnation, seq, step, change)
              VALUES (?, ?, ?, ?, ?)",
         )?
-        .execute(params![session.as_str(), life, position.seq, position.step, number])?;
+        .execute(params![session.as_str(), incarnation, position.seq, position.step, number])?;
     Ok(())
 }
 
@@ -466,7 +466,7 @@ fn prune_gone(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// How many deleted lives are remembered.
+/// How many deleted incarnations are remembered.
 pub(super) fn gone_count(connection: &Connection) -> rusqlite::Result<u64> {
     connection.prepare_cached("SELECT count(*) FROM gone")?.query_row([], |row| row.get(0))
 }

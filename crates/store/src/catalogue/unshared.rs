@@ -10,12 +10,12 @@ use rusqlite::{Connection, OpenFlags};
 use super::{BUSY_TIMEOUT, CatalogueFile};
 use crate::StoreError;
 
-/// The folder of marks that processes leave; one that nobody holds makes other processes compare the logs with their
+/// The folder of marks that processes leave; one that is not locked makes other processes compare the logs with their
 /// catalogue.
 const PROCESSES: &str = "processes";
 
 /// What a catalogue in memory owes other processes. When the disk takes writing again, sessions may be written that only this
-/// catalogue lists; a mark that nobody holds then makes the others look.
+/// catalogue lists; a mark that is not locked then makes the others compare.
 #[derive(Debug)]
 pub(super) struct Unshared {
     disk: Arc<dyn Disk>,

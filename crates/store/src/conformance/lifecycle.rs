@@ -68,12 +68,15 @@ pub(super) async fn what_is_purged_stays_gone(factory: &dyn Factory) {
     let store = factory.fresh().await;
     let session = id("s");
     create(store.as_ref(), &session, 1).await;
-    let life = store.delete(&session, 3).await.unwrap().unwrap().incarnation;
-    assert!(!store.purge(&session, life, Some(4)).await.unwrap(), "it was deleted at another time");
-    assert!(store.purge(&session, life, Some(3)).await.unwrap());
-    assert!(!store.purge(&session, life, None).await.unwrap());
+    let incarnation = store.delete(&session, 3).await.unwrap().unwrap().incarnation;
+    assert!(
+        !store.purge(&session, incarnation, Some(4)).await.unwrap(),
+        "it was deleted at another time"
+    );
+    assert!(store.purge(&session, incarnation, Some(3)).await.unwrap());
+    assert!(!store.purge(&session, incarnation, None).await.unwrap());
     assert_eq!(store.trash(None).await.unwrap(), Vec::new());
-    let gone = store.undelete(&session, life, 4).await.unwrap_err();
+    let gone = store.undelete(&session, incarnation, 4).await.unwrap_err();
     assert!(matches!(gone, StoreError::NotFound { .. }), "{gone}");
 }
 
@@ -101,8 +104,8 @@ pub(super) async fn odd_names_do_not_meet(factory: &dyn Factory) {
     expected.sort();
     assert_eq!(names, expected);
     for session in &odd {
-        let life = store.delete(session, 2).await.unwrap().unwrap().incarnation;
-        assert!(store.purge(session, life, None).await.unwrap());
+        let incarnation = store.delete(session, 2).await.unwrap().unwrap().incarnation;
+        assert!(store.purge(session, incarnation, None).await.unwrap());
     }
     assert_eq!(listed(store.as_ref()).await, Vec::<String>::new());
 }

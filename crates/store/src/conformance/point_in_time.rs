@@ -48,19 +48,23 @@ pub(super) async fn streams_side_by_side_become_records_in_the_order_of_their_la
         let (passed_over, news) = page.records.split_at(first);
         assert!(news.iter().all(|stored| is_news(&stored)), "{position:?}: {news:?}");
         for (entry, revision) in revisions(passed_over.iter()) {
-            assert_eq!(known.get(&entry), Some(&revision), "{position:?}: passed over untold");
+            assert_eq!(
+                known.get(&entry),
+                Some(&revision),
+                "{position:?}: skipped without delivery"
+            );
         }
         for (entry, revision) in revisions(news.iter()) {
             let before = known.insert(entry, revision);
-            assert!(before < Some(revision), "{position:?}: told again");
+            assert!(before < Some(revision), "{position:?}: delivered twice");
         }
         assert_eq!(known, last, "{position:?}");
     }
 }
 
 async fn said_at(store: &dyn Store, revision: u64) -> Option<String> {
-    let life = store.state(&id("s")).await.unwrap().unwrap().head.incarnation;
-    let found = store.entry_at(&id("s"), life, &entry_id("a"), revision).await.unwrap();
+    let incarnation = store.state(&id("s")).await.unwrap().unwrap().head.incarnation;
+    let found = store.entry_at(&id("s"), incarnation, &entry_id("a"), revision).await.unwrap();
     found.map(|stored| {
         assert_eq!((stored.entry.revision, stored.seq), (revision, 2));
         text_of(&stored)
@@ -84,17 +88,19 @@ pub(super) async fn an_entry_is_shown_as_it_was(factory: &dyn Factory) {
     // A step that became part of a record is either known to the letter or not at all.
     assert!(said_at(store.as_ref(), 1).await.is_none_or(|said| said == "01"));
     assert_eq!(said_at(store.as_ref(), 0).await.as_deref(), Some("0"));
-    let life = store.state(&session).await.unwrap().unwrap().head.incarnation;
-    for (entry, life) in [("none", life), ("a", bough_session::Incarnation::new([9; 16]))] {
-        let found = store.entry_at(&session, life, &entry_id(entry), 0).await.unwrap();
+    let incarnation = store.state(&session).await.unwrap().unwrap().head.incarnation;
+    for (entry, incarnation) in
+        [("none", incarnation), ("a", bough_session::Incarnation::new([9; 16]))]
+    {
+        let found = store.entry_at(&session, incarnation, &entry_id(entry), 0).await.unwrap();
         assert_eq!(found, None);
     }
     store.delete(&session, 9).await.unwrap();
     if !store.trash(Some(&session)).await.unwrap().is_empty() {
-        let found = store.entry_at(&session, life, &entry_id("a"), 2).await.unwrap();
+        let found = store.entry_at(&session, incarnation, &entry_id("a"), 2).await.unwrap();
         assert_eq!(text_of(&found.unwrap()), "012");
         create(store.as_ref(), &session, 10).await;
-        let found = store.entry_at(&session, life, &entry_id("a"), 0).await.unwrap();
+        let found = store.entry_at(&session, incarnation, &entry_id("a"), 0).await.unwrap();
         assert_eq!(text_of(&found.unwrap()), "0", "another incarnation has the id now");
     }
 }
@@ -128,12 +134,12 @@ pub(super) async fn a_session_is_shown_as_it_was(factory: &dyn Factory) {
         done(store.append_delta(&session, step(&name, 1, "x", 3)).await).await;
     }
     let whole = store.records(&session, Position::default(), 99).await.unwrap();
-    let life = whole.incarnation;
+    let incarnation = whole.incarnation;
     let mut state = SessionState::new(session.clone());
     for stored in whole.records.iter().filter(|stored| stored.position().step == 0) {
         let seq = stored.position().seq;
         state.apply(&stored.record, seq, stored.at_ms);
-        let found = store.state_at(&session, life, seq).await.unwrap().unwrap();
+        let found = store.state_at(&session, incarnation, seq).await.unwrap().unwrap();
         assert_eq!(itself(&found), itself(&state), "after record {seq}");
         assert_eq!(found.created_at, state.created_at);
     }

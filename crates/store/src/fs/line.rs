@@ -21,14 +21,14 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// The type of the entry with the incarnation of a session.
-pub(super) const LIFE: &str = "bough.life";
+pub(super) const INCARNATION: &str = "bough.life";
 /// The type of an entry that carries a record.
 pub(crate) const RECORD: &str = "bough.record";
 
 /// What a line says.
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
-    Life(Incarnation),
+    Incarnation(Incarnation),
     /// A record, and the last step that it replaces, if it was made of steps.
     Record(Box<NewRecord>, Option<u64>),
     Entry(Box<Entry>),
@@ -129,7 +129,7 @@ pub(super) fn leaf_line(leaf: Option<&EntryId>) -> String {
 
 /// The line with the incarnation of a session.
 pub(super) fn life_line(incarnation: Incarnation, at_ms: i64) -> String {
-    reserved_line(LIFE, LIFE.to_owned(), at_ms, &incarnation.to_string())
+    reserved_line(INCARNATION, INCARNATION.to_owned(), at_ms, &incarnation.to_string())
 }
 
 /// A line that carries a record; `seq` makes its id, and `last_step` is the last step that it replaced.
@@ -156,7 +156,7 @@ pub(crate) fn record_line(
 
 /// Whether a custom type is one that these lines use themselves.
 pub(super) fn is_reserved(custom_type: &str) -> bool {
-    custom_type == LIFE || custom_type == RECORD
+    custom_type == INCARNATION || custom_type == RECORD
 }
 
 #[derive(Deserialize)]
@@ -218,8 +218,8 @@ struct Peek<'a> {
 fn parse_entry(raw: &RawValue) -> Option<Item> {
     let peek: Peek<'_> = serde_json::from_str(raw.get()).ok()?;
     match (peek.custom_type.as_deref(), peek.data) {
-        (Some(LIFE), Some(data)) => {
-            return serde_json::from_str(data.get()).ok().map(Item::Life);
+        (Some(INCARNATION), Some(data)) => {
+            return serde_json::from_str(data.get()).ok().map(Item::Incarnation);
         }
         (Some(RECORD), Some(data)) => return parse_carried(data),
         _ => {}

@@ -23,7 +23,7 @@ mod summaries;
 mod trash;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bough_platform::{Disk, Lock, LockError, Platform, RelPath, host_facts};
 use bough_session::{NewRecord, SessionId};
@@ -31,6 +31,7 @@ use bough_session::{NewRecord, SessionId};
 use crate::StoreError;
 use crate::changes::ChangeHub;
 use crate::memory::draw;
+use crate::sync::lock;
 use crate::types::Appended;
 use slot::Slot;
 use summaries::Summaries;
@@ -106,7 +107,7 @@ impl Shared {
         work: impl FnOnce(&mut Slot) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let kept = self.slot(session)?;
-        let mut slot = guard(&kept);
+        let mut slot = lock(&kept);
         let done = match slot.refresh(self.platform.disk.as_ref()) {
             Ok(()) => work(&mut slot),
             Err(error) => Err(error),
@@ -127,7 +128,7 @@ impl Shared {
     ) -> Result<Appended, StoreError> {
         self.take_lock()?;
         self.with(session, |slot| {
-            let before = slot.place();
+            let before = slot.end();
             let appended = work(slot)?;
             self.announce(slot, before);
             Ok(appended)
@@ -152,12 +153,11 @@ impl Shared {
         let incarnation = draw(self.platform.entropy.as_ref())?;
         self.write(session, |slot| {
             if slot.image().is_some() {
-                let session = session.clone();
-                return Err(StoreError::Exists { session });
+                return Err(StoreError::exists(session));
             }
             if slot.any_image().is_some() {
                 // A deletion that a crash cut short.
-                self.move_to_trash(slot, slot.place())?;
+                self.move_to_trash(slot, slot.end())?;
             }
             self.refuse_other_case(session)?;
             slot.create(self.platform.disk.as_ref(), incarnation, records)
@@ -181,7 +181,7 @@ impl Shared {
 
     /// Becomes the one process that writes here.
     fn take_lock(&self) -> Result<(), StoreError> {
-        let mut held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lock(&self.lock);
         if held.is_some() {
             return Ok(());
         }
@@ -199,7 +199,7 @@ impl Shared {
     }
 
     fn slot(&self, session: &SessionId) -> Result<Arc<Mutex<Slot>>, StoreError> {
-        let mut slots = guard(&self.slots);
+        let mut slots = lock(&self.slots);
         slots.uses += 1;
         let used = slots.uses;
         if let Some(kept) = slots.by_id.get_mut(session) {
@@ -214,9 +214,9 @@ impl Shared {
     }
 
     /// Drops the slot of a session that does not exist, so that look-ups of unknown names cost no memory. If there are
-    /// two holders, they are this call and the map: nobody else can have the slot, or get it now.
+    /// two holders, they are this call and the map: no other call can have the slot, or get it now.
     fn let_go(&self, session: &SessionId, slot: &Arc<Mutex<Slot>>) {
-        let mut slots = guard(&self.slots);
+        let mut slots = lock(&self.slots);
         if Arc::strong_count(slot) == 2 {
             slots.by_id.remove(session);
         }
@@ -224,18 +224,18 @@ impl Shared {
 
     /// Puts every stream into its session file, and releases the lock.
     fn close(&self) -> Result<(), StoreError> {
-        let sessions: Vec<SessionId> = guard(&self.slots).by_id.keys().cloned().collect();
-        let holds = guard(&self.lock).is_some();
+        let sessions: Vec<SessionId> = lock(&self.slots).by_id.keys().cloned().collect();
+        let holds = lock(&self.lock).is_some();
         for session in sessions.iter().filter(|_| holds) {
             self.with(session, |slot| {
-                let before = slot.place();
+                let before = slot.end();
                 if !slot.is_latched() && slot.settle(self.platform.disk.as_ref())? {
                     self.announce(slot, before);
                 }
                 Ok(())
             })?;
         }
-        drop(guard(&self.lock).take());
+        drop(lock(&self.lock).take());
         Ok(())
     }
 }
@@ -248,17 +248,11 @@ impl Slots {
         // Only those that are not in use. A latched one must not be dropped, or it would be trusted
         // again without having been reopened.
         let idle = self.by_id.iter().filter(|(_, kept)| {
-            Arc::strong_count(&kept.slot) == 1 && !guard(&kept.slot).is_latched()
+            Arc::strong_count(&kept.slot) == 1 && !lock(&kept.slot).is_latched()
         });
         let oldest = idle.min_by_key(|(_, kept)| kept.used);
         if let Some(session) = oldest.map(|(session, _)| session.clone()) {
             self.by_id.remove(&session);
         }
     }
-}
-
-/// The content of a lock. What these locks guard is consistent after every step, or is read again from the disk, so a
-/// poisoned lock can be used.
-fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -23,8 +23,8 @@ pub(super) enum Named {
     Session(SessionId),
     /// A session's whose id is too long for a name.
     Long,
-    /// Nobody's whom we know.
-    Nobody,
+    /// Not the name of a session's file.
+    Unknown,
 }
 
 /// The name of a session's file, without its suffix.
@@ -42,7 +42,7 @@ pub(super) fn stem_of(session: &SessionId) -> String {
 /// Whose file a name is.
 pub(super) fn named(file_name: &str) -> Named {
     let Some(stem) = file_name.strip_suffix(SUFFIX) else {
-        return Named::Nobody;
+        return Named::Unknown;
     };
     if stem.contains('~') {
         return Named::Long;
@@ -51,7 +51,7 @@ pub(super) fn named(file_name: &str) -> Named {
     // A name that another program spelled differently would give one session two files.
     match session {
         Some(session) if stem_of(&session) == stem => Named::Session(session),
-        _ => Named::Nobody,
+        _ => Named::Unknown,
     }
 }
 
@@ -119,7 +119,7 @@ mod tests {
     fn other_names_are_nobodys() {
         for name in ["x.json", "x", "%zz.jsonl", "%2f.jsonl", "%FF.jsonl", "a b.jsonl", "%41.jsonl"]
         {
-            assert_eq!(named(name), Named::Nobody, "{name}");
+            assert_eq!(named(name), Named::Unknown, "{name}");
         }
     }
 }

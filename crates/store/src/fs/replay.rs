@@ -46,7 +46,7 @@ impl Replay {
         if self.image.is_none() {
             let Some(first) = items.first() else { return };
             let incarnation = match first {
-                Item::Life(incarnation) => *incarnation,
+                Item::Incarnation(incarnation) => *incarnation,
                 _ => adopted_life(&self.session, first_line),
             };
             self.image = Some(MemorySession::new(&self.session, incarnation));
@@ -54,7 +54,7 @@ impl Replay {
         let Some(image) = &mut self.image else { return };
         for item in items {
             match item {
-                Item::Life(_) => {}
+                Item::Incarnation(_) => {}
                 Item::Record(new, last_step) => {
                     self.has_meta |= matches!(new.record.known(), Record::Meta(_));
                     push_if_fitting(image, *new, last_step);
@@ -144,9 +144,9 @@ fn finish_between(before: &AgentMessage, after: &AgentMessage) -> Option<Finish>
 }
 
 fn model_between(before: &AssistantMessage, after: &AssistantMessage) -> Option<ModelName> {
-    let name = |said: &AssistantMessage| ModelName {
-        provider: said.provider.clone(),
-        model: said.model.clone(),
+    let name = |message: &AssistantMessage| ModelName {
+        provider: message.provider.clone(),
+        model: message.model.clone(),
     };
     Some(name(after)).filter(|now| *now != name(before))
 }
@@ -192,7 +192,7 @@ fn adopted_life(session: &SessionId, first_line: &[u8]) -> Incarnation {
     hash.update(b"\n");
     hash.update(first_line);
     let digest: [u8; 32] = hash.finalize().into();
-    let mut life = [0; 16];
-    life.copy_from_slice(digest.split_at(16).0);
-    Incarnation::new(life)
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(digest.split_at(16).0);
+    Incarnation::new(bytes)
 }

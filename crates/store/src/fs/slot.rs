@@ -9,22 +9,15 @@ use super::{batch, compose, names};
 use crate::StoreError;
 use crate::memory_session::MemorySession;
 use crate::types::{
-    Appended, Durable, EntryQuery, PathPage, PathQuery, RecordFilter, RecordPage, RecordQuery,
-    Snapshot, StoredEntry, StoredRecord,
+    Appended, Durable, EntryQuery, IncarnationPosition, PathPage, PathQuery, RecordFilter,
+    RecordPage, RecordQuery, Snapshot, StoredEntry, StoredRecord,
 };
-use bough_record::{Head, Position};
+use bough_record::Head;
 
 /// Where torn batches are put aside.
 const TORN_DIR: &str = "bough-torn";
 /// Where streams are.
 const STREAM_DIR: &str = "bough-stream";
-
-/// The end of the feed of one incarnation of a session.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SessionPlace {
-    pub(super) life: Incarnation,
-    pub(super) position: Position,
-}
 
 /// One session.
 #[derive(Debug)]
@@ -101,11 +94,11 @@ impl Slot {
         if self.file.end == 0 {
             self.sync_before_believing(disk)?;
         }
-        self.glance(disk)
+        self.read_unsynced(disk)
     }
 
     /// Reads what is on the disk, durable or not: for lists, which promise less.
-    pub(super) fn glance(&mut self, disk: &dyn Disk) -> Result<(), StoreError> {
+    pub(super) fn read_unsynced(&mut self, disk: &dyn Disk) -> Result<(), StoreError> {
         let Some(found) = file::open_to_read(disk, &self.path)? else {
             self.forget();
             return Ok(());
@@ -199,7 +192,7 @@ impl Slot {
     ) -> Result<Appended, StoreError> {
         self.check_latch()?;
         let image = self.file.replay.image();
-        let image = image.ok_or_else(|| StoreError::NotFound { session: self.session.clone() })?;
+        let image = image.ok_or_else(|| StoreError::not_found(&self.session))?;
         self.stream.check(&delta, image)?;
         let written = self.stream.append(disk, &self.stream_path, delta, image);
         if let Err(error) = written {
@@ -230,11 +223,11 @@ impl Slot {
         }
     }
 
-    /// Where the session is, deleted or not.
-    pub(super) fn place(&self) -> Option<SessionPlace> {
+    /// The end of the session's feed, deleted or not.
+    pub(super) fn end(&self) -> Option<IncarnationPosition> {
         let image = self.any_image()?;
         let position = self.stream.position(image.seq());
-        Some(SessionPlace { life: image.incarnation, position })
+        Some(IncarnationPosition::new(image.incarnation, position))
     }
 
     pub(super) fn snapshot(&self) -> Option<Snapshot> {
@@ -270,16 +263,16 @@ impl Slot {
         let mut page = image.records(query);
         page.end = self.stream.position(image.seq());
         if query.filter == RecordFilter::All && query.after.seq <= image.seq() {
-            let room = query.limit.max(1) - page.records.len();
+            let missing = query.limit.max(1) - page.records.len();
             let mut steps = self.stream.records_after(image.seq(), query.after.step);
-            page.records.extend(steps.by_ref().take(room));
+            page.records.extend(steps.by_ref().take(missing));
             page.more |= steps.next().is_some();
         }
         page
     }
 
     pub(super) fn not_found(&self) -> StoreError {
-        StoreError::NotFound { session: self.session.clone() }
+        StoreError::not_found(&self.session)
     }
 
     fn streamed(&self, stored: StoredEntry) -> StoredEntry {

@@ -9,9 +9,9 @@ use super::slot::Slot;
 use crate::buffered_draft::BufferedDraft;
 use crate::changes::{ChangeWatch, SessionWatch};
 use crate::listing;
-use crate::memory::not_found;
 use crate::memory_session::MemorySession;
 use crate::store::Draft;
+use crate::sync::lock;
 use crate::types::{
     Appended, Capabilities, ChangeCursor, ChangePage, EntryQuery, ListPage, ListQuery, Loaded,
     PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry, Trashed, UsageQuery,
@@ -50,9 +50,7 @@ impl Store for FsStore {
             Write::Create(batch) => shared.create(&session, &batch.records),
             Write::Append { expected, batch } => shared
                 .append(&session, |disk, slot| slot.append(disk, Some(&expected), batch.records)),
-            Write::Replace { .. } => {
-                Err(StoreError::Unsupported { capability: "be put in the place of another" })
-            }
+            Write::Replace { .. } => Err(StoreError::Unsupported { capability: "replace another" }),
             Write::Step(delta) => {
                 shared.append(&session, |disk, slot| slot.append_delta(disk, delta))
             }
@@ -91,7 +89,7 @@ impl Store for FsStore {
         self.run(move |shared| {
             let read = |slot: &Slot, image: &MemorySession| slot.records(image, &query);
             let page = shared.read_incarnation(&session, query.incarnation, read)?;
-            page.ok_or_else(|| not_found(&session))
+            page.ok_or_else(|| StoreError::not_found(&session))
         })
         .await
     }
@@ -183,7 +181,7 @@ impl Store for FsStore {
         let session = session.clone();
         self.run(move |shared| {
             let slot = shared.slot(&session)?;
-            super::guard(&slot).forget();
+            lock(&slot).forget();
             shared.with(&session, |_| Ok(()))
         })
         .await

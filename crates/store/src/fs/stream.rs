@@ -187,24 +187,24 @@ impl Stream {
     }
 }
 
-fn write_line(life: Incarnation, place: u64, delta: &Delta) -> String {
+fn write_line(incarnation: Incarnation, seq: u64, delta: &Delta) -> String {
     let json = encode_delta(delta);
-    format!("{} {json}\n", checksum(life, place, &json))
+    format!("{} {json}\n", checksum(incarnation, seq, &json))
 }
 
-fn read_line(life: Incarnation, place: u64, line: &[u8]) -> Option<Delta> {
+fn read_line(incarnation: Incarnation, seq: u64, line: &[u8]) -> Option<Delta> {
     let text = std::str::from_utf8(line.strip_suffix(b"\n")?).ok()?;
     let (sum, json) = text.split_once(' ')?;
-    if sum != checksum(life, place, json) {
+    if sum != checksum(incarnation, seq, json) {
         return None;
     }
     decode_delta(json)
 }
 
-fn checksum(life: Incarnation, place: u64, json: &str) -> String {
+fn checksum(incarnation: Incarnation, seq: u64, json: &str) -> String {
     let mut hash = Sha256::new();
-    hash.update(life.bytes());
-    hash.update(place.to_le_bytes());
+    hash.update(incarnation.bytes());
+    hash.update(seq.to_le_bytes());
     hash.update(json);
     let digest: [u8; 32] = hash.finalize().into();
     hex(digest.split_at(4).0)

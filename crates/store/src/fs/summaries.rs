@@ -3,15 +3,15 @@
 use std::collections::{HashMap, HashSet};
 
 use bough_platform::{Listed as Name, RelPath};
-use bough_session::{Incarnation, SessionId};
+use bough_session::SessionId;
 
+use super::Shared;
 use super::names::{Named, SUFFIX, named};
-use super::slot::{SessionPlace, Slot};
-use super::{Shared, guard};
+use super::slot::Slot;
 use crate::StoreError;
 use crate::listing::ListItem;
-use crate::types::Listed;
-use bough_record::Position;
+use crate::sync::lock;
+use crate::types::{IncarnationPosition, Listed};
 
 /// Summaries by file name.
 #[derive(Debug, Default)]
@@ -34,8 +34,7 @@ struct Summary {
 #[derive(Clone, Debug)]
 struct Shown {
     listed: Listed,
-    incarnation: Incarnation,
-    position: Position,
+    end: IncarnationPosition,
 }
 
 /// By what a changed file is known.
@@ -71,7 +70,7 @@ impl Shared {
     /// Every session, from the files that changed since the last call and the summaries of the others.
     pub(super) fn items(&self) -> Result<Vec<ListItem>, StoreError> {
         let names = self.platform.disk.list(&RelPath::root())?;
-        let mut summaries = guard(&self.summaries);
+        let mut summaries = lock(&self.summaries);
         let mut seen = HashSet::new();
         for name in names.iter().filter(|name| !name.is_dir) {
             // A file that cannot be read hides no other.
@@ -95,30 +94,34 @@ impl Shared {
     }
 
     /// Announces a change of a session, and keeps its summary. `before` is the previous position.
-    pub(super) fn announce(&self, slot: &Slot, before: Option<SessionPlace>) {
+    pub(super) fn announce(&self, slot: &Slot, before: Option<IncarnationPosition>) {
         let Some(summary) = self.summary_of(slot) else { return };
-        let mut summaries = guard(&self.summaries);
+        let mut summaries = lock(&self.summaries);
         self.put(&mut summaries, slot.path.file_name(), summary, Some(before));
     }
 
-    /// Tells everybody that a session is gone.
+    /// Announces that a session is gone.
     pub(super) fn announce_gone(
         &self,
         session: &SessionId,
-        before: Option<SessionPlace>,
-        end: SessionPlace,
+        before: Option<IncarnationPosition>,
+        end: IncarnationPosition,
         name: &str,
     ) {
-        let known = guard(&self.summaries).by_name.remove(name);
-        let after = told_before(known.as_ref(), before, end.life);
-        self.hub.publish(session, end.life, after..end.position, true);
+        let known = lock(&self.summaries).by_name.remove(name);
+        self.hub.publish_since(
+            session,
+            published(known.as_ref()).into_iter().chain(before),
+            end,
+            true,
+        );
     }
 
     fn look_at(&self, summaries: &mut Summaries, name: &Name) -> Result<(), StoreError> {
         let session = match named(&name.name) {
             Named::Session(session) => session,
             Named::Long => SessionId::from_stored(""),
-            Named::Nobody => {
+            Named::Unknown => {
                 let path = name.name.as_str();
                 if path.ends_with(SUFFIX) && summaries.skipped.insert(name.name.clone()) {
                     tracing::warn!(
@@ -145,7 +148,7 @@ impl Shared {
 
     /// Reads a file; one with a long id twice, the first time to learn the id.
     fn read(&self, mut slot: Slot, long: bool) -> Result<Slot, StoreError> {
-        slot.glance(self.platform.disk.as_ref())?;
+        slot.read_unsynced(self.platform.disk.as_ref())?;
         if !long {
             return Ok(slot);
         }
@@ -153,7 +156,7 @@ impl Shared {
             return Ok(slot);
         };
         let mut slot = Slot::at(&session, slot.path)?;
-        slot.glance(self.platform.disk.as_ref())?;
+        slot.read_unsynced(self.platform.disk.as_ref())?;
         Ok(slot)
     }
 
@@ -167,13 +170,12 @@ impl Shared {
         summaries: &mut Summaries,
         name: &str,
         mut summary: Summary,
-        announce: Option<Option<SessionPlace>>,
+        announce: Option<Option<IncarnationPosition>>,
     ) {
         if let (Some(shown), Some(before)) = (&summary.shown, announce) {
             let session = &shown.listed.meta.session_id;
-            let after = told_before(summaries.by_name.get(name), before, shown.incarnation);
-            let range = after..shown.position;
-            summary.change = self.hub.publish(session, shown.incarnation, range, false);
+            let known = published(summaries.by_name.get(name)).into_iter().chain(before);
+            summary.change = self.hub.publish_since(session, known, shown.end, false);
         }
         summaries.by_name.insert(name.to_owned(), summary);
     }
@@ -190,8 +192,7 @@ impl Shared {
             if let Some(shown) = summary.and_then(|summary| summary.shown) {
                 let session = &shown.listed.meta.session_id;
                 // Another program removed the file; only that is announced.
-                let range = shown.position..shown.position;
-                self.hub.publish(session, shown.incarnation, range, true);
+                self.hub.publish_since(session, [shown.end], shown.end, true);
             }
         }
     }
@@ -207,25 +208,15 @@ impl Shared {
     }
 }
 
-/// The position up to which an incarnation was announced: that of its summary, else the previous
-/// one.
-fn told_before(
-    known: Option<&Summary>,
-    before: Option<SessionPlace>,
-    life: Incarnation,
-) -> Position {
-    let known = known.and_then(|known| known.shown.as_ref());
-    let known =
-        known.map(|shown| SessionPlace { life: shown.incarnation, position: shown.position });
-    let place = known.into_iter().chain(before).find(|place| place.life == life);
-    place.map_or_else(Position::default, |place| place.position)
+/// The position up to which the session of a summary was published.
+fn published(summary: Option<&Summary>) -> Option<IncarnationPosition> {
+    Some(summary?.shown.as_ref()?.end)
 }
 
 fn shown_of(slot: &Slot) -> Option<Shown> {
     let snapshot = slot.snapshot()?;
     Some(Shown {
-        incarnation: snapshot.head.incarnation,
-        position: snapshot.position,
+        end: IncarnationPosition::new(snapshot.head.incarnation, snapshot.position),
         listed: Listed::of(&snapshot.state),
     })
 }

@@ -3,12 +3,13 @@
 use bough_platform::RelPath;
 use bough_session::{Incarnation, Record, SessionId};
 
+use super::Shared;
 use super::names::SUFFIX;
-use super::slot::{SessionPlace, Slot};
-use super::{Shared, guard};
+use super::slot::Slot;
 use crate::StoreError;
 use crate::memory_session::MemorySession;
-use crate::types::{Snapshot, Trashed};
+use crate::sync::lock;
+use crate::types::{IncarnationPosition, Snapshot, Trashed};
 use bough_record::Position;
 
 /// Where deleted sessions are.
@@ -29,7 +30,7 @@ impl Shared {
             if slot.image().is_none() {
                 return Ok(None);
             }
-            let before = slot.place();
+            let before = slot.end();
             // The tombstone is durable before the file moves; a crash in between leaves a deleted
             // session in its old place, which is read as deleted.
             slot.append(self.platform.disk.as_ref(), None, vec![Record::Tombstone.at(at_ms)])?;
@@ -49,14 +50,13 @@ impl Shared {
         self.with(session, |slot| {
             let disk = self.platform.disk.as_ref();
             if slot.image().is_some() {
-                let session = session.clone();
-                return Err(StoreError::Exists { session });
+                return Err(StoreError::exists(session));
             }
             let here = slot.any_image().is_some_and(|image| image.incarnation == incarnation);
             if !here {
                 self.take_from_trash(slot, session, incarnation)?;
             }
-            let before = slot.place();
+            let before = slot.end();
             slot.append(disk, None, vec![Record::Restored.at(at_ms)])?;
             self.announce(slot, before);
             slot.snapshot().ok_or_else(|| slot.not_found())
@@ -75,7 +75,7 @@ impl Shared {
             let deleted = slot.image().is_none();
             let here = slot.any_image().is_some_and(|image| image.incarnation == incarnation);
             if deleted && here {
-                self.move_to_trash(slot, slot.place())?;
+                self.move_to_trash(slot, slot.end())?;
             }
             Ok(())
         })?;
@@ -112,17 +112,17 @@ impl Shared {
     pub(super) fn move_to_trash(
         &self,
         slot: &mut Slot,
-        before: Option<SessionPlace>,
+        before: Option<IncarnationPosition>,
     ) -> Result<(), StoreError> {
         let disk = self.platform.disk.as_ref();
         let Some(image) = slot.any_image() else { return Ok(()) };
         let session = image.state.session_id.clone();
-        let end = SessionPlace { life: image.incarnation, position: Position::at(image.seq()) };
+        let end = IncarnationPosition::new(image.incarnation, Position::at(image.seq()));
         let folder = trash_dir()?;
         if disk.ensure_dir(&folder)? {
             disk.sync_dir(&RelPath::root())?;
         }
-        disk.rename(&slot.path, &trash_path(end.life)?)?;
+        disk.rename(&slot.path, &trash_path(end.incarnation)?)?;
         // Sync the new folder first: then a crash may show the file in both places or in the new
         // one.
         disk.sync_dir(&folder)?;
@@ -145,7 +145,7 @@ impl Shared {
             return Err(slot.not_found());
         }
         // Another incarnation may be in the place, deleted and not yet moved.
-        self.move_to_trash(slot, slot.place())?;
+        self.move_to_trash(slot, slot.end())?;
         let disk = self.platform.disk.as_ref();
         disk.rename(&path, &slot.path)?;
         disk.sync_dir(&RelPath::root())?;
@@ -161,12 +161,12 @@ impl Shared {
     fn slot_in_trash(&self, path: &RelPath) -> Result<Option<Slot>, StoreError> {
         let disk = self.platform.disk.as_ref();
         let mut slot = Slot::at(&SessionId::from_stored(""), path.clone())?;
-        slot.glance(disk)?;
+        slot.read_unsynced(disk)?;
         let Some(session) = slot.own_id().cloned() else {
             return Ok(None);
         };
         let mut slot = Slot::at(&session, path.clone())?;
-        slot.glance(disk)?;
+        slot.read_unsynced(disk)?;
         Ok(Some(slot))
     }
 
@@ -193,7 +193,7 @@ impl Shared {
     /// Deleted sessions that a crash has left in their old place.
     fn unmoved(&self) -> Result<Vec<Trashed>, StoreError> {
         self.items()?;
-        let hidden = guard(&self.summaries).hidden();
+        let hidden = lock(&self.summaries).hidden();
         let mut found = Vec::new();
         for name in hidden {
             let path = RelPath::root().join(&name).map_err(std::io::Error::from)?;

@@ -23,7 +23,7 @@ pub(crate) struct ListCursor {
     /// The last session.
     #[serde(rename = "id")]
     pub(crate) id: SessionId,
-    /// Where the feed of all sessions was at the first page, sealed: it counts what everybody writes.
+    /// Where the feed of all sessions was at the first page, sealed: it counts the writes of all users.
     #[serde(rename = "f")]
     first_page: String,
     /// Which phase the page ended in.

@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tokio::runtime::Handle;
 
 use crate::limits::{COMMIT_THREADS_BUSY, COMMIT_THREADS_MAX, COMMIT_WAIT, COMMITTER_IDLE};
+use crate::sync::lock;
 
 type Commit = Box<dyn FnOnce() + Send>;
 
@@ -33,7 +34,7 @@ struct State {
     idle: usize,
     /// Of those, the ones that were called and have not come yet.
     called: usize,
-    /// Somebody will look whether the commits that are due have waited too long.
+    /// A task checks whether the commits that are due have waited too long.
     watched: bool,
     /// How many commits were taken up; it stands still when every thread waits for the disk.
     taken: u64,
@@ -46,7 +47,7 @@ impl State {
         self.threads - (self.idle - self.called)
     }
 
-    /// A thread stops waiting; says whether nobody had called.
+    /// A thread stops waiting. Returns whether it was not called.
     fn come(&mut self) -> bool {
         self.idle -= 1;
         if self.called == 0 {
@@ -109,7 +110,7 @@ async fn watch(pool: Arc<Pool>, mut seen: u64) {
 
 impl Pool {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Wakes a thread that has nothing to do, or starts one.
@@ -132,7 +133,7 @@ impl Pool {
         }
     }
 
-    /// No thread could be started: with none at all, whoever asked commits.
+    /// No thread could be started: with none at all, the calling thread commits.
     fn make_do(&self) {
         let mut state = self.state();
         state.threads -= 1;
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_after_a_call_is_no_longer_called() {
+    fn a_thread_that_woke_is_no_longer_called() {
         let mut state = State { threads: 2, idle: 2, called: 1, ..State::default() };
         assert!(!state.come());
         assert_eq!((state.idle, state.called), (1, 0));
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn what_is_due_is_committed_although_nobody_is_left_to_ask_for_more() {
+    async fn commits_that_are_due_run_after_the_pool_is_dropped() {
         let commit_pool = CommitPool::new(Handle::current());
         let (end, ended) = channel();
         for number in 0..100 {

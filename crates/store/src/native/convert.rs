@@ -1,4 +1,4 @@
-//! Between the log's words and the store's.
+//! Conversions between the types of the log and of the store.
 
 use bough_log as log;
 use bough_record::{Envelope, StoredEnvelope, kind};
@@ -85,12 +85,30 @@ fn apply(record: &Record, entry: &mut Entry) -> Result<(), String> {
     }
 }
 
-/// The log's refusals in the store's words.
-pub(super) fn error(error: log::LogError, session: &SessionId) -> StoreError {
+/// Errors of the log as errors of the store.
+pub(super) trait StoreResult<T> {
+    /// The result of a call about one session.
+    fn of(self, session: &SessionId) -> Result<T, StoreError>;
+
+    /// The result of a call about no session in particular.
+    fn of_all(self) -> Result<T, StoreError>;
+}
+
+impl<T> StoreResult<T> for log::Result<T> {
+    fn of(self, session: &SessionId) -> Result<T, StoreError> {
+        self.map_err(|error| store_error(error, session))
+    }
+
+    fn of_all(self) -> Result<T, StoreError> {
+        self.map_err(|error| store_error(error, &SessionId::from_stored("(all)")))
+    }
+}
+
+pub(super) fn store_error(error: log::LogError, session: &SessionId) -> StoreError {
     use log::LogError as E;
     match error {
-        E::NotFound { .. } => StoreError::NotFound { session: session.clone() },
-        E::Exists { .. } => StoreError::Exists { session: session.clone() },
+        E::NotFound { .. } => StoreError::not_found(session),
+        E::Exists { .. } => StoreError::exists(session),
         E::Conflict { current } => StoreError::Conflict { current },
         E::Duplicate { entry, .. } => StoreError::invalid(format!("entry {entry} exists already")),
         E::UnknownEntry { entry } => {

@@ -1,15 +1,17 @@
 //! Deleting, bringing back, closing.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use bough_log::Expected;
 use bough_session::{Incarnation, Record, SessionId, SessionState};
 
-use super::delete_race::again;
-use super::writes::{Live, hold};
-use super::{Shared, convert};
+use super::Shared;
+use super::convert::StoreResult;
+use super::delete_race::retry_missing;
+use super::writes::WriteState;
 use crate::StoreError;
 use crate::changes::FeedEnd;
+use crate::sync::lock;
 use crate::types::{Snapshot, Trashed};
 use bough_record::Position;
 
@@ -28,12 +30,12 @@ impl Shared {
         if self.state(session)?.is_none() {
             return Ok(None);
         }
-        // Held until the session is gone: of several who delete it one finds it, and nothing is accepted behind its last record.
-        let slot = self.slot(session);
-        let mut live = hold(&slot);
-        let gone = self.delete_held(session, &mut live, at_ms);
-        *live = Live::default();
-        drop(live);
+        // Locked until the session is gone: one of several deletions finds it, and nothing is accepted after its last record.
+        let slot = self.write_slot(session);
+        let mut writes = lock(&slot);
+        let gone = self.delete_locked(session, &mut writes, at_ms);
+        *writes = WriteState::default();
+        drop(writes);
         let (incarnation, state) = match gone.map_err(|error| self.explain(session, error)) {
             Err(StoreError::NotFound { .. }) => return Ok(None),
             gone => gone?,
@@ -46,45 +48,43 @@ impl Shared {
         Ok(Some(Trashed { session_id, incarnation, deleted_at, state }))
     }
 
-    /// Moves a session to the trash; the life that ended, and what it was in the end.
-    fn delete_held(
+    /// Moves a session to the trash. Returns its incarnation and its last state.
+    fn delete_locked(
         self: &Arc<Self>,
         session: &SessionId,
-        live: &mut Live,
+        writes: &mut WriteState,
         at_ms: i64,
     ) -> Result<(Incarnation, SessionState), StoreError> {
-        self.settle_held(session, live)?;
-        let missing = || StoreError::NotFound { session: session.clone() };
+        self.settle_locked(session, writes)?;
+        let missing = || StoreError::not_found(session);
         let before = self.state(session)?.ok_or_else(missing)?;
         let incarnation = before.head.incarnation;
-        let life = Expected::Incarnation(incarnation);
-        let deleted = self.log.delete_where(session.as_str(), life, at_ms, NOTHING_MORE);
-        match deleted.map_err(|error| convert::error(error, session)) {
-            // Another life has the id by now: this one was deleted by somebody else.
+        let expected = Expected::Incarnation(incarnation);
+        match self.log.delete_where(session.as_str(), expected, at_ms, NOTHING_MORE).of(session) {
+            // Another incarnation has the id by now: another process deleted this one.
             Err(StoreError::Conflict { .. }) => return Err(missing()),
-            // Who met the last record before the move has finished the deletion.
+            // Another process found the last record before the move, and finished the deletion.
             Err(StoreError::NotFound { .. })
                 if self.is_in_trash(session, incarnation, at_ms)? => {}
             deleted => deleted?,
         }
-        match self.trashed_state(session, incarnation) {
-            // Removed for good, or brought back, by another process in the same moment.
+        match self.trashed(session, incarnation) {
+            // Another process removed it for good, or brought it back, at the same moment.
             Err(StoreError::NotFound { .. }) => Ok((incarnation, ended(before, at_ms))),
-            state => Ok((incarnation, state?)),
+            trashed => Ok((incarnation, trashed?.0)),
         }
     }
 
-    /// Whether a life was deleted at this time.
+    /// Whether an incarnation was deleted at this time.
     fn is_in_trash(
         &self,
         session: &SessionId,
         incarnation: Incarnation,
         at_ms: i64,
     ) -> Result<bool, StoreError> {
-        let life = incarnation;
         let is_it = |log: &bough_log::ListedLog| {
             log.id == session.as_str()
-                && log.incarnation == life
+                && log.incarnation == incarnation
                 && log.deleted_at_ms == Some(at_ms)
         };
         Ok(self.listed_trash()?.iter().any(is_it))
@@ -96,17 +96,15 @@ impl Shared {
         incarnation: Incarnation,
         at_ms: i64,
     ) -> Result<Snapshot, StoreError> {
-        let life = incarnation;
-        let slot = self.slot(session);
-        let mut live = hold(&slot);
-        again(|| {
-            let back = self.log.undelete(session.as_str(), Some(life), at_ms, NOTHING_MORE);
-            back.map_err(|error| convert::error(error, session))
+        let slot = self.write_slot(session);
+        let mut writes = lock(&slot);
+        retry_missing(|| {
+            let id = session.as_str();
+            self.log.undelete(id, Some(incarnation), at_ms, NOTHING_MORE).of(session)
         })?;
-        *live = Live::default();
-        drop(live);
-        let missing = || StoreError::NotFound { session: session.clone() };
-        let snapshot = self.state(session)?.ok_or_else(missing)?;
+        *writes = WriteState::default();
+        drop(writes);
+        let snapshot = self.state(session)?.ok_or_else(|| StoreError::not_found(session))?;
         self.catalogue().revive(self.row(session, &snapshot));
         self.show();
         self.hub.wake(session, None);
@@ -119,17 +117,13 @@ impl Shared {
         incarnation: Incarnation,
         deleted_at: Option<i64>,
     ) -> Result<bool, StoreError> {
-        let life = incarnation;
-        again(|| {
-            let purged = self.log.purge_one(session.as_str(), life, deleted_at);
-            purged.map_err(|error| convert::error(error, session))
-        })
+        retry_missing(|| self.log.purge_one(session.as_str(), incarnation, deleted_at).of(session))
     }
 
     /// Deleted sessions, the first deleted first. One that cannot be read is still named.
     pub(super) fn trash(&self, session: Option<&SessionId>) -> Result<Vec<Trashed>, StoreError> {
         if let Some(session) = session {
-            // One that cannot be finished now is found by the next who asks.
+            // A deletion that cannot be finished now is found by the next call.
             drop(self.finish_deletion(session));
         }
         let mut found = Vec::new();
@@ -151,8 +145,7 @@ impl Shared {
     /// Finishes a deletion that was cut short, so that the session can be brought back or made anew; says whether it
     /// found one.
     pub(super) fn finish_deletion(&self, session: &SessionId) -> Result<bool, StoreError> {
-        let finished = self.log.finish_deletion(session.as_str());
-        if !finished.map_err(|error| convert::error(error, session))? {
+        if !self.log.finish_deletion(session.as_str()).of(session)? {
             return Ok(false);
         }
         if let Some(row) = self.catalogue().fingerprint(session)? {
@@ -163,8 +156,7 @@ impl Shared {
 
     /// Finishes restores that were cut short: they wait in the trash and are not deleted.
     pub(super) fn finish_restores(&self) -> Result<(), StoreError> {
-        let whole = SessionId::from_stored("(trash)");
-        let listed = self.log.trash().map_err(|error| convert::error(error, &whole))?;
+        let listed = self.log.trash().of_all()?;
         let now = self.platform.clock.now_ms();
         for log in listed.into_iter().filter(|log| log.deleted_at_ms.is_none()) {
             let session = SessionId::from_stored(log.id);
@@ -175,13 +167,9 @@ impl Shared {
     }
 
     pub(super) fn reopen(&self, session: &SessionId) -> Result<(), StoreError> {
-        self.forget(session);
-        self.log.reopen(session.as_str()).map_err(|error| convert::error(error, session))
-    }
-
-    /// Forgets what this process knows of a session beyond its log.
-    fn forget(&self, session: &SessionId) {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
+        // What this process knows of the session beyond its log is read again.
+        lock(&self.write_slots).remove(session);
+        self.log.reopen(session.as_str()).of(session)
     }
 
     /// Closes sessions that rested.
@@ -192,10 +180,7 @@ impl Shared {
     }
 
     pub(super) fn close(self: &Arc<Self>) -> Result<(), StoreError> {
-        let sessions: Vec<SessionId> = {
-            let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
-            live.keys().cloned().collect()
-        };
+        let sessions: Vec<SessionId> = lock(&self.write_slots).keys().cloned().collect();
         for session in sessions {
             match self.settle_now(&session) {
                 // Gone, or in doubt: nothing of it can be finished here.
@@ -208,14 +193,13 @@ impl Shared {
         if *self.filled.borrow() {
             self.list_sessions_in_files();
         }
-        let whole = SessionId::from_stored("(all)");
-        self.log.close_all().map_err(|error| convert::error(error, &whole))?;
+        self.log.close_all().of_all()?;
         self.forget_unused();
         self.catalogue().settle()?;
-        let mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mark = lock(&self.mark).take();
         match mark {
             Some(mark) if *self.filled.borrow() => Ok(mark.remove()?),
-            // The catalogue lacks sessions: a mark that nobody holds makes the next process look at every log.
+            // The catalogue lacks sessions: a mark that is left makes the next process read every log.
             Some(_) | None => Ok(()),
         }
     }

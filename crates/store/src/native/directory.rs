@@ -6,7 +6,7 @@ use bough_platform::Platform;
 use bough_record::{Head, StoredEnvelope};
 use bough_session::{EntryId, SessionId, SessionState};
 
-use super::convert;
+use super::convert::{self, StoreResult};
 use super::staged::StagedSession;
 use crate::StoreError;
 use crate::types::StoredEntry;
@@ -20,42 +20,41 @@ pub struct SessionDirectory {
 impl SessionDirectory {
     /// Opens a data directory, making the folders that are missing.
     pub fn open(platform: Platform, options: log::Options) -> Result<Self, StoreError> {
-        let log = log::LogStore::open(platform, options);
-        log.map(Self::of).map_err(|error| convert::error(error, &whole()))
+        log::LogStore::open(platform, options).map(Self::over).of_all()
     }
 
     /// Looks at a data directory, which may be missing. Opening it writes nothing.
     #[must_use]
     pub fn open_to_look(platform: Platform) -> Self {
-        Self::of(log::LogStore::open_to_look(platform, log::Options::default()))
+        Self::over(log::LogStore::open_to_look(platform, log::Options::default()))
     }
 
-    pub(super) fn of(log: log::LogStore<SessionState>) -> Self {
+    pub(super) fn over(log: log::LogStore<SessionState>) -> Self {
         Self { log }
     }
 
-    /// Asks the log for something of a session, and puts its refusal into the store's words.
+    /// Calls the log about a session.
     pub(super) fn of_session<T>(
         &self,
         session: &SessionId,
         ask: impl FnOnce(&log::LogStore<SessionState>, &str) -> log::Result<T>,
     ) -> Result<T, StoreError> {
-        ask(&self.log, session.as_str()).map_err(|error| convert::error(error, session))
+        ask(&self.log, session.as_str()).of(session)
     }
 
-    /// The sessions, whoever answers for them.
+    /// The sessions, whether their logs or V1 files answer for them.
     pub fn sessions(&self) -> Result<Vec<SessionId>, StoreError> {
         let mut found = Vec::new();
-        let visited = self.log.visit(&mut |listed| {
+        let add = &mut |listed: log::Result<log::ListedLog>| {
             found.extend(listed.ok().map(|listed| SessionId::from_stored(listed.id)));
-        });
-        visited.map_err(|error| convert::error(error, &whole()))?;
+        };
+        self.log.visit(add).of_all()?;
         Ok(found)
     }
 
     /// The sessions in the trash.
     pub fn trashed(&self) -> Result<Vec<SessionId>, StoreError> {
-        let trash = self.log.trash().map_err(|error| convert::error(error, &whole()))?;
+        let trash = self.log.trash().of_all()?;
         Ok(trash.into_iter().map(|listed| SessionId::from_stored(listed.id)).collect())
     }
 
@@ -71,7 +70,7 @@ impl SessionDirectory {
         Ok(LogReader { session: session.clone(), reader })
     }
 
-    /// Reads a session while nobody can append to it: the writer's lock is held until `work` ends.
+    /// Reads a session while no process can append to it: the writer's lock is held until `work` ends.
     pub fn read_locked<T, E: From<StoreError>>(
         &self,
         session: &SessionId,
@@ -95,10 +94,6 @@ impl SessionDirectory {
     pub fn stage(&self, session: &SessionId, name: &str) -> Result<StagedSession, StoreError> {
         StagedSession::begin(&self.log, session, name)
     }
-}
-
-fn whole() -> SessionId {
-    SessionId::from_stored("(all)")
 }
 
 /// Reads the log of one session, record by record.
@@ -133,12 +128,12 @@ impl LogReader {
         seq: u64,
         limit: u64,
     ) -> Result<Vec<StoredEnvelope<'static>>, StoreError> {
-        self.reader.records(seq, limit).map_err(|error| convert::error(error, &self.session))
+        self.reader.records(seq, limit).of(&self.session)
     }
 
     /// An entry at its newest revision.
     pub fn entry(&self, id: &str) -> Result<Option<StoredEntry>, StoreError> {
-        let found = self.reader.entry(id).map_err(|error| convert::error(error, &self.session))?;
+        let found = self.reader.entry(id).of(&self.session)?;
         found.map(|found| Ok(convert::entry(&found)?.0)).transpose()
     }
 }

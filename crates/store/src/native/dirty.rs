@@ -1,23 +1,24 @@
 //! Sessions that changed and whose rows in the catalogue are yet to be made.
 //!
-//! A row is made when somebody looks at the catalogue, or at the next beat: a session that grows by a hundred records in
-//! between is looked at once. What people do to a session (make it, name it, archive it, delete it) is shown at once, so that
-//! who did it through this process finds it in a list of another.
+//! A row is made when the catalogue is read, or at the next beat: a session that grows by a hundred records in between is
+//! read once. What people do to a session (create it, name it, archive it, delete it) is shown at once, so that a list of
+//! another process has it when the call returns.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
-use bough_session::{Incarnation, SessionId};
+use bough_session::SessionId;
 
 use super::Shared;
 use crate::StoreError;
 use crate::catalogue::Catalogue;
-use bough_record::Position;
+use crate::sync::lock;
+use crate::types::IncarnationPosition;
 
 #[derive(Debug, Default)]
 pub(super) struct DirtySessions {
     waiting: Mutex<Waiting>,
-    /// Held while rows are made, so that who looks next waits until they are there.
+    /// Locked while rows are made, so that the next reader waits for them.
     making: Mutex<()>,
 }
 
@@ -32,30 +33,29 @@ struct Waiting {
 struct Touch {
     /// The number of its newest change.
     newest: u64,
-    /// Where the session is.
-    place: Place,
+    /// The end of the session's feed.
+    end: IncarnationPosition,
     /// The feed of all sessions has that already.
-    told: bool,
+    is_published: bool,
 }
 
-/// A place in one incarnation of a session.
-pub(super) type Place = (Incarnation, Position);
-
 impl DirtySessions {
-    fn add(&self, session: &SessionId, place: Place) {
+    fn add(&self, session: &SessionId, end: IncarnationPosition) {
         let waiting = &mut *lock(&self.waiting);
         waiting.count += 1;
         let newest = waiting.count;
         match waiting.sessions.get_mut(session) {
             Some(touch) => {
-                // Those who tell of two changes of one life may come in any order.
-                let same = touch.place.0 == place.0;
-                let later = !same || !touch.place.1.covers(place.1);
-                let place = if same { (place.0, touch.place.1.join(place.1)) } else { place };
-                *touch = Touch { newest, place, told: touch.told && !later };
+                // Two changes of one incarnation may be announced in any order.
+                let is_same = touch.end.incarnation == end.incarnation;
+                let is_later = !is_same || !touch.end.position.covers(end.position);
+                let joined = touch.end.position.join(end.position);
+                let position = if is_same { joined } else { end.position };
+                let end = IncarnationPosition { position, ..end };
+                *touch = Touch { newest, end, is_published: touch.is_published && !is_later };
             }
             None => {
-                let touch = Touch { newest, place, told: false };
+                let touch = Touch { newest, end, is_published: false };
                 waiting.sessions.insert(session.clone(), touch);
             }
         }
@@ -72,14 +72,14 @@ impl DirtySessions {
         lock(&self.waiting).sessions.entry(session).or_insert(touch);
     }
 
-    /// Where sessions are that the feed of all sessions does not have yet, in the same order. They go on waiting
-    /// for their rows.
-    fn tell(&self) -> Vec<(SessionId, Place)> {
+    /// The changes that the feed of all sessions does not have yet, in the same order. The sessions still wait for their
+    /// rows.
+    fn take_unpublished(&self) -> Vec<(SessionId, IncarnationPosition)> {
         let mut waiting = lock(&self.waiting);
-        let untold = waiting.sessions.iter_mut().filter(|(_, touch)| !touch.told);
-        in_order(untold.map(|(session, touch)| {
-            touch.told = true;
-            (touch.newest, (session.clone(), touch.place))
+        let unpublished = waiting.sessions.iter_mut().filter(|(_, touch)| !touch.is_published);
+        in_order(unpublished.map(|(session, touch)| {
+            touch.is_published = true;
+            (touch.newest, (session.clone(), touch.end))
         }))
     }
 }
@@ -92,8 +92,8 @@ fn in_order<T>(numbered: impl Iterator<Item = (u64, T)>) -> Vec<T> {
 
 impl Shared {
     /// Notes that a session's row is no longer what the session is.
-    pub(super) fn mark_dirty(&self, session: &SessionId, place: Place) {
-        self.dirty.add(session, place);
+    pub(super) fn mark_dirty(&self, session: &SessionId, end: IncarnationPosition) {
+        self.dirty.add(session, end);
     }
 
     /// Writes down now what lists show, for other processes. What fails is tried again at the next beat.
@@ -111,8 +111,8 @@ impl Shared {
     /// rows that lists show may still be made.
     pub(super) fn catalogue_for_feed(&self) -> &Catalogue {
         let _making = lock(&self.dirty.making);
-        for (session, (incarnation, position)) in self.dirty.tell() {
-            self.catalogue_behind.moved(session, incarnation, position);
+        for (session, end) in self.dirty.take_unpublished() {
+            self.catalogue_behind.moved(session, end.incarnation, end.position);
         }
         &self.catalogue_behind
     }
@@ -130,9 +130,4 @@ impl Shared {
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is guarded is whole between any two statements.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

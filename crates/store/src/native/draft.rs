@@ -7,11 +7,12 @@ use bough_record::Head;
 use bough_session::{NewRecord, SessionId, codec, hex};
 
 use super::staged::StagedSession;
-use super::writes::{Live, hold};
+use super::writes::WriteState;
 use super::{Shared, task_failed};
 use crate::StoreError;
 use crate::store::Draft;
-use crate::types::{Appended, Durable, check_batch, check_first};
+use crate::sync::lock;
+use crate::types::{Appended, Durable, IncarnationPosition, check_batch, check_first};
 
 /// A [`StagedSession`] for callers that must not block. Dropped before it is finished, it leaves nothing behind.
 #[derive(Debug)]
@@ -71,11 +72,11 @@ impl Draft for NativeDraft {
     async fn replace(mut self: Box<Self>, expected: &Head) -> Result<Appended, StoreError> {
         let (shared, expected) = (Arc::clone(&self.shared), *expected);
         self.step(move |staged| {
-            // Held until the new log answers: nothing is accepted for the old one meanwhile.
-            let slot = shared.slot(staged.session());
-            let mut live = hold(&slot);
+            // Locked until the new log answers: nothing is accepted for the old one meanwhile.
+            let slot = shared.write_slot(staged.session());
+            let mut writes = lock(&slot);
             let replaced = staged.replace(expected);
-            *live = Live::default();
+            *writes = WriteState::default();
             replaced
         })
         .await?;
@@ -84,13 +85,14 @@ impl Draft for NativeDraft {
 }
 
 impl NativeDraft {
-    /// Tells of the session that stands now.
+    /// Announces the session.
     async fn shown(&self) -> Result<Appended, StoreError> {
         let (shared, session) = (Arc::clone(&self.shared), self.session.clone());
         let shown = tokio::task::spawn_blocking(move || {
-            let missing = || StoreError::NotFound { session: session.clone() };
+            let missing = || StoreError::not_found(&session);
             let snapshot = shared.state(&session)?.ok_or_else(missing)?;
-            shared.announce(&session, (snapshot.head.incarnation, snapshot.position));
+            let end = IncarnationPosition::new(snapshot.head.incarnation, snapshot.position);
+            shared.announce(&session, end);
             shared.show();
             Ok::<_, StoreError>(snapshot)
         });

@@ -1,20 +1,21 @@
 //! Sessions that V1 files answer for in the place of their logs, in the catalogue.
 //!
-//! The logs of such sessions say who answers and nothing else, so the catalogue asks the one who reads the files.
+//! The logs of such sessions name the file and nothing else, so the catalogue reads the files through [`FileSessions`].
 
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use bough_session::SessionId;
 
 use super::Shared;
 use crate::StoreError;
+use crate::sync::lock;
 use crate::types::Snapshot;
 
 #[cfg(test)]
 mod tests;
 
-/// Reads sessions that V1 files answer for. Whoever serves those files implements it.
+/// Reads sessions that V1 files answer for. The server of those files implements it.
 pub trait FileSessions: Send + Sync + Debug {
     /// A session as its file has it; `None` when no file answers for it, and when its file cannot be read: then it is
     /// listed as it was. May block.
@@ -30,20 +31,20 @@ pub(super) struct SessionsInFiles {
 }
 
 impl SessionsInFiles {
-    /// Takes the one who reads the files; the first stays.
+    /// Sets the reader of the files; the first one stays.
     pub(super) fn read_by(&self, reader: Arc<dyn FileSessions>) {
         drop(self.reader.set(reader));
     }
 
     /// Notes a session whose log does not answer for it. It is listed before the next list.
     pub(super) fn add(&self, session: &SessionId) {
-        let mut unlisted = self.unlisted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unlisted = lock(&self.unlisted);
         unlisted.push(session.clone());
     }
 
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.unlisted.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        lock(&self.unlisted).is_empty()
     }
 
     fn snapshot(&self, session: &SessionId) -> Option<Snapshot> {
@@ -57,8 +58,8 @@ impl Shared {
         if self.in_files.reader.get().is_none() {
             return;
         }
-        // Held while they are read, so that who lists next waits until they are there.
-        let mut unlisted = self.in_files.unlisted.lock().unwrap_or_else(PoisonError::into_inner);
+        // Locked while they are read, so that the next list waits for them.
+        let mut unlisted = lock(&self.in_files.unlisted);
         if unlisted.is_empty() {
             return;
         }
@@ -68,7 +69,7 @@ impl Shared {
         self.show();
     }
 
-    /// Puts sessions into the catalogue as whoever answers for them has them now, and waits until they are listed.
+    /// Puts sessions into the catalogue as their logs or files have them now, and waits until they are listed.
     pub(super) fn refresh(&self, sessions: &[SessionId]) -> Result<(), StoreError> {
         sessions.iter().try_for_each(|session| self.put_as_answered(session))?;
         self.catalogue().flush().map(drop)

@@ -6,13 +6,13 @@ use std::time::Duration;
 use bough_platform::{Lock, LockError, Platform, RelPath, host_facts};
 use bough_session::{SessionId, hex};
 
-use super::dirty::Place;
-use super::{Shared, convert};
+use super::Shared;
+use super::convert::StoreResult;
 use crate::StoreError;
 use crate::catalogue::{CatalogueRow, Found};
 use crate::changes::FeedEnd;
 use crate::memory::draw;
-use crate::types::{ChangeCursor, ListPage, ListQuery, Listed, Snapshot};
+use crate::types::{ChangeCursor, IncarnationPosition, ListPage, ListQuery, Listed, Snapshot};
 use bough_record::Position;
 
 #[cfg(test)]
@@ -31,7 +31,7 @@ const MARK_TRIES: u32 = 5;
 /// The folder of marks, one for each process that uses the directory.
 const PROCESSES: &str = "processes";
 
-/// Leaves a mark that this process uses the directory. It is held as long as the process lives, however it
+/// Leaves a mark that this process uses the directory. It is locked as long as the process runs, however it
 /// ends, and removed when the store is closed.
 pub(super) fn leave_mark(platform: &Platform, address: &str) -> Result<Box<dyn Lock>, StoreError> {
     let dir = RelPath::parse(PROCESSES).map_err(std::io::Error::from)?;
@@ -43,7 +43,7 @@ pub(super) fn leave_mark(platform: &Platform, address: &str) -> Result<Box<dyn L
         let path = dir.join(&hex(&random)).map_err(std::io::Error::from)?;
         match platform.disk.lock(&path, address) {
             Ok(mark) => return Ok(mark),
-            // Somebody who looks for marks of the dead has it in hand for a moment.
+            // Another process that looks for marks of ended processes holds it for a moment.
             Err(LockError::Held { holder }) => last = holder,
             Err(LockError::Io(error)) => return Err(error.into()),
         }
@@ -51,8 +51,8 @@ pub(super) fn leave_mark(platform: &Platform, address: &str) -> Result<Box<dyn L
     Err(StoreError::Locked { holder: last })
 }
 
-/// Whether a process that used this directory ended without closing it: its mark is there and nobody
-/// holds it. Marks of the dead are removed.
+/// Whether a process that used this directory ended without closing it: its mark is there and not
+/// locked. Such marks are removed.
 fn others_ended_uncleanly(platform: &Platform, address: &str) -> bool {
     let Ok(dir) = RelPath::parse(PROCESSES) else { return false };
     let mut unclean = false;
@@ -62,17 +62,17 @@ fn others_ended_uncleanly(platform: &Platform, address: &str) -> bool {
         let (Ok(None), Ok(Some(_))) = (disk.lock_holder(&path), disk.stat(&path)) else {
             continue;
         };
-        // Removed with the lock in hand: whoever has made the mark and is about to take it must not lose it.
-        if let Ok(dead) = disk.lock(&path, address) {
+        // Removed with the lock in hand: a process that has made the mark and is about to lock it must not lose it.
+        if let Ok(left) = disk.lock(&path, address) {
             unclean = true;
-            drop(dead.remove());
+            drop(left.remove());
         }
     }
     unclean
 }
 
-/// Starts the work that nobody waits for. It ends when the store is dropped. `seen` is where the catalogue was
-/// before anybody could read through this store: whatever comes after it is news.
+/// Starts the background work. It ends when the store is dropped. `seen` is where the catalogue was before the first read
+/// through this store: everything after it is new.
 pub(super) fn start(shared: &Arc<Shared>, found: Found, seen: ChangeCursor) {
     let weak = Arc::downgrade(shared);
     let compare = Weak::clone(&weak);
@@ -97,7 +97,7 @@ async fn beat(shared: Weak<Shared>, mut seen: ChangeCursor) {
             shared.make_rows();
             if count % BEATS_BETWEEN_RESTS == 0 {
                 shared.release_idle();
-                shared.take_up_the_dead();
+                shared.recover_ended_processes();
             }
             shared.notice_others(before)
         });
@@ -109,10 +109,10 @@ async fn beat(shared: Weak<Shared>, mut seen: ChangeCursor) {
 }
 
 impl Shared {
-    /// Notes that the session's row is old and wakes who waits; called when something became durable.
-    pub(super) fn announce(&self, session: &SessionId, place: Place) {
-        self.mark_dirty(session, place);
-        let (incarnation, position) = place;
+    /// Notes that the session's row is old and wakes its subscribers; called when something became durable.
+    pub(super) fn announce(&self, session: &SessionId, end: IncarnationPosition) {
+        self.mark_dirty(session, end);
+        let IncarnationPosition { incarnation, position } = end;
         self.hub.wake(session, Some(FeedEnd { incarnation, position, deleted: false }));
     }
 
@@ -126,7 +126,7 @@ impl Shared {
         }
     }
 
-    /// Writes what is queued, and wakes who waits for sessions that another process changed.
+    /// Writes what is queued, and wakes the subscribers of sessions that another process changed.
     fn notice_others(&self, mut seen: ChangeCursor) -> Option<ChangeCursor> {
         let catalogue = self.catalogue();
         drop(catalogue.flush());
@@ -158,8 +158,8 @@ impl Shared {
         Ok(self.catalogue().list(query)?.0)
     }
 
-    /// A process that was killed has not written down all that it did: that is done for it.
-    fn take_up_the_dead(&self) {
+    /// A process that was killed has not written all its rows: this one does.
+    fn recover_ended_processes(&self) {
         if *self.filled.borrow() && others_ended_uncleanly(&self.platform, &self.options.address) {
             // What fails here is tried again at the next start.
             drop(self.compare_with_logs(Found::Known));
@@ -171,8 +171,8 @@ impl Shared {
         let unclean = others_ended_uncleanly(&self.platform, &self.options.address);
         let boot = host_facts().boot_id;
         if found == Found::Known && unclean && !self.catalogue().is_of_boot(&boot)? {
-            // The machine went down with it, and the catalogue is not synced: it may have lost numbers that somebody
-            // holds. They must not be given out again for something else.
+            // The machine went down with it, and the catalogue is not synced: it may have lost numbers that
+            // are in use. They must not be given out again for something else.
             self.catalogue().begin_epoch(draw(&*self.platform.entropy)?)?;
         }
         self.catalogue().note_boot(&boot)?;
@@ -189,14 +189,13 @@ impl Shared {
     /// more is taken out.
     fn compare_with_logs(&self, found: Found) -> Result<(), StoreError> {
         self.finish_restores()?;
-        let whole = SessionId::from_stored("(all)");
         let mut ids = Vec::new();
         self.log
             .visit(&mut |log| ids.extend(log.ok().map(|log| SessionId::from_stored(log.id))))
-            .map_err(|error| convert::error(error, &whole))?;
+            .of_all()?;
         if found == Found::Known {
-            // The dead come first: a new incarnation may have the same name.
-            self.drop_dead_lives()?;
+            // The deleted ones come first: a new incarnation may have the same id.
+            self.drop_trashed_rows()?;
         }
         for session in &ids {
             self.compare_one(session, found)?;
@@ -226,14 +225,14 @@ impl Shared {
         Ok(())
     }
 
-    /// Lives that are in the trash, and that the catalogue does not know to be gone.
-    fn drop_dead_lives(&self) -> Result<(), StoreError> {
-        if self.catalogue().has_forgotten_lives()? {
+    /// Removes the rows of incarnations that are in the trash, and that the catalogue does not know to be gone.
+    fn drop_trashed_rows(&self) -> Result<(), StoreError> {
+        if self.catalogue().has_forgotten_incarnations()? {
             return Ok(());
         }
-        for dead in self.trash(None)?.into_iter().filter(|trashed| trashed.deleted_at.is_some()) {
-            let end = Position::at(dead.state.seq);
-            self.catalogue().remove(&dead.session_id, dead.incarnation, end);
+        for trashed in self.trash(None)?.into_iter().filter(|found| found.deleted_at.is_some()) {
+            let end = Position::at(trashed.state.seq);
+            self.catalogue().remove(&trashed.session_id, trashed.incarnation, end);
         }
         self.catalogue().flush().map(drop)
     }

@@ -50,7 +50,7 @@ use bough_record::Head;
 use commit_pool::CommitPool;
 use dirty::DirtySessions;
 use file_sessions::SessionsInFiles;
-use writes::LiveSlot;
+use writes::WriteSlot;
 
 pub use directory::{LogReader, SessionDirectory};
 pub use file_sessions::FileSessions;
@@ -67,7 +67,7 @@ pub struct NativeOptions {
     pub durability: log::Durability,
     /// Where this process can be reached; others see it when they meet its locks.
     pub address: String,
-    /// A session that nobody writes to for this long is closed, so that other processes may write it.
+    /// A session without a write for this long is closed, so that other processes may write it.
     pub idle: Duration,
 }
 
@@ -95,7 +95,7 @@ struct Shared {
     catalogue_behind: Catalogue,
     dirty: DirtySessions,
     hub: ChangeHub,
-    live: Mutex<HashMap<SessionId, LiveSlot>>,
+    write_slots: Mutex<HashMap<SessionId, WriteSlot>>,
     commit_pool: CommitPool,
     runtime: Handle,
     options: NativeOptions,
@@ -103,13 +103,13 @@ struct Shared {
     filled: watch::Sender<bool>,
     /// Sessions that V1 files answer for.
     in_files: SessionsInFiles,
-    /// Tells other processes that this one is alive.
+    /// Shows other processes that this one is running.
     mark: Mutex<Option<Box<dyn Lock>>>,
 }
 
 impl NativeStore {
     /// Opens a data directory, which `platform.disk` is rooted at and `root` names in the operating
-    /// system's words. Must be called on a tokio runtime, which then does the work that nobody waits for.
+    /// system's words. Must be called on a tokio runtime, which then does the background work.
     pub async fn open(
         platform: Platform,
         root: PathBuf,
@@ -127,13 +127,13 @@ impl NativeStore {
         Ok(store)
     }
 
-    /// Lists sessions that V1 files answer for as `files` reads them. To be called once, by whoever serves those files.
+    /// Lists sessions that V1 files answer for as `files` reads them. The server of those files calls it once.
     pub fn list_files_of(&self, files: Arc<dyn FileSessions>) {
         self.shared.in_files.read_by(files);
     }
 
     /// Looks again at sessions that were changed beside this store: by a migration, a rollback or a salvage, or in a V1
-    /// file that answers for them. Lists show them as they are when the call returns, and who waits for them is woken.
+    /// file that answers for them. Lists show them as they are when the call returns, and their subscribers are woken.
     pub async fn refresh(&self, sessions: Vec<SessionId>) -> Result<(), StoreError> {
         self.blocking(move |shared| {
             let refreshed = shared.refresh(&sessions);
@@ -262,7 +262,7 @@ impl Store for NativeStore {
         session: &SessionId,
         query: &RecordQuery,
     ) -> Result<RecordPage, StoreError> {
-        if self.shared.is_at_hand(session, query) {
+        if self.shared.is_small_read(session, query) {
             return self.shared.read_records(session, query);
         }
         let (session, query) = (session.clone(), query.clone());

@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex};
 
 use bough_log as log;
 use bough_platform::{Platform, RelPath};
-use bough_session::{SessionId, SessionState};
+use bough_session::SessionState;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::commit_pool::CommitPool;
+use super::convert::StoreResult;
 use super::dirty::DirtySessions;
 use super::file_sessions::SessionsInFiles;
-use super::{CATALOGUE_FILE, NativeOptions, Shared, convert, listing};
+use super::{CATALOGUE_FILE, NativeOptions, Shared, listing};
 use crate::StoreError;
 use crate::catalogue::{Catalogue, CatalogueFile, Found, cannot_write};
 use crate::changes::ChangeHub;
@@ -30,9 +31,7 @@ impl Shared {
             address: options.address.clone(),
             ..log::Options::default()
         };
-        let whole = SessionId::from_stored("(all)");
-        let log = <log::LogStore<SessionState>>::open(platform.clone(), log_options)
-            .map_err(|error| convert::error(error, &whole))?;
+        let log = <log::LogStore<SessionState>>::open(platform.clone(), log_options).of_all()?;
         let file = CatalogueFile {
             disk: Arc::clone(&platform.disk),
             name: RelPath::parse(CATALOGUE_FILE).map_err(std::io::Error::from)?,
@@ -54,7 +53,7 @@ impl Shared {
             catalogue_behind: catalogue,
             dirty: DirtySessions::default(),
             hub,
-            live: Mutex::default(),
+            write_slots: Mutex::default(),
             commit_pool: CommitPool::new(runtime.clone()),
             runtime,
             options,

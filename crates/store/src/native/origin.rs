@@ -1,4 +1,4 @@
-//! Who answers for a session, its log or the V1 file that it came from, and the ledger of how that changed.
+//! What answers for a session, its log or the V1 file that it came from, and the ledger of how that changed.
 //!
 //! The one pointer is in the manifest of the session's log. Each of the `switch` functions moves it with one rename,
 //! under the writer's lock.
@@ -13,7 +13,7 @@ use crate::StoreError;
 pub use log::format::schema::MIGRATION_EVENT;
 pub use log::format::{LedgerEvent, Outcome, Phase, Pointer, StoreState, Verification};
 
-/// Who answers for a session, as its manifest says.
+/// What answers for a session, as its manifest says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// What answers: the log, or a V1 file.
@@ -33,7 +33,7 @@ impl Origin {
 }
 
 impl SessionDirectory {
-    /// Who answers for a session; `None` when the directory does not have it.
+    /// What answers for a session; `None` when the directory does not have it.
     pub fn origin(&self, session: &SessionId) -> Result<Option<Origin>, StoreError> {
         let manifest = self.of_session(session, |log, id| log.manifest(id))?;
         Ok(manifest.map(|found| {
@@ -116,7 +116,8 @@ impl SessionDirectory {
         self.of_session(session, |log, id| log.repair_ledger(id).map(drop))
     }
 
-    /// Finishes what a crash while a session was published left of the one that made room for it.
+    /// Finishes a publication that a crash cut short: the session that was being replaced is brought back or filed as
+    /// deleted.
     pub fn settle_replaced(&self, session: &SessionId) -> Result<(), StoreError> {
         self.of_session(session, |log, id| log.settle_replaced(id).map(drop))
     }

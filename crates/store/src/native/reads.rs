@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bough_log as log;
 use bough_session::{BranchHead, EntryId, Incarnation, SessionId, SessionState};
 
+use super::convert::StoreResult;
 use super::{Shared, convert};
 use crate::StoreError;
 use crate::store_ext::if_there;
@@ -23,9 +24,9 @@ impl Shared {
         self.log.read(session.as_str()).map_err(|error| match error {
             // An id that no log can have has no log.
             log::LogError::Invalid { .. } | log::LogError::TooLarge { .. } => {
-                StoreError::NotFound { session: session.clone() }
+                StoreError::not_found(session)
             }
-            other => convert::error(other, session),
+            other => convert::store_error(other, session),
         })
     }
 
@@ -37,7 +38,7 @@ impl Shared {
         incarnation: Option<Incarnation>,
         read: impl Fn(&log::Reader<SessionState>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let present = self.looking(session, || {
+        let present = self.retry_read(session, || {
             let reader = self.reader(session)?;
             let is_asked = incarnation.is_none_or(|asked| asked == reader.head().incarnation);
             is_asked.then(|| read(&reader)).transpose()
@@ -47,13 +48,13 @@ impl Shared {
             (Ok(None) | Err(StoreError::NotFound { .. }), Some(asked)) => {
                 self.in_trash(session, asked, read)
             }
-            (Ok(None), None) => Err(StoreError::NotFound { session: session.clone() }),
+            (Ok(None), None) => Err(StoreError::not_found(session)),
             (Err(error), _) => Err(error),
         }
     }
 
     pub(super) fn state(&self, session: &SessionId) -> Result<Option<Snapshot>, StoreError> {
-        if_there(self.looking(session, || {
+        if_there(self.retry_read(session, || {
             let reader = self.reader(session)?;
             check_whole(&reader, session)?;
             Ok(snapshot(&reader))
@@ -98,12 +99,11 @@ impl Shared {
         session: &SessionId,
         query: &PathQuery,
     ) -> Result<PathPage, StoreError> {
-        self.looking(session, || self.path_now(session, query))
+        self.retry_read(session, || self.path_now(session, query))
     }
 
     fn path_now(&self, session: &SessionId, query: &PathQuery) -> Result<PathPage, StoreError> {
         let reader = self.reader(session)?;
-        let failed = |error| convert::error(error, session);
         if query.leaf.is_none() {
             check_whole(&reader, session)?;
         }
@@ -111,12 +111,12 @@ impl Shared {
         let Some(leaf) = leaf else {
             return Ok(PathPage { entries: Vec::new(), more: false, leaf: None });
         };
-        if reader.find(leaf.as_str()).map_err(failed)?.is_none() {
+        if reader.find(leaf.as_str()).of(session)?.is_none() {
             check_whole(&reader, session)?;
             return Err(StoreError::EntryNotFound { entry: leaf });
         }
         let start = query.start.map(EntryId::as_str);
-        let page = reader.path(leaf.as_str(), start, query.limit).map_err(failed)?;
+        let page = reader.path(leaf.as_str(), start, query.limit).of(session)?;
         let Some(page) = page else {
             let entry = query.start.named().cloned().unwrap_or(leaf);
             return Err(StoreError::NotOnPath { entry });
@@ -128,12 +128,12 @@ impl Shared {
     }
 
     /// Whether what follows a position is little and was just written, so that the system has it in memory.
-    pub(super) fn is_at_hand(&self, session: &SessionId, query: &RecordQuery) -> bool {
+    pub(super) fn is_small_read(&self, session: &SessionId, query: &RecordQuery) -> bool {
         /// More is work for another thread.
-        const AT_HAND_RECORDS_MAX: u64 = 8;
+        const SMALL_READ_RECORDS_MAX: u64 = 8;
         let is_little = |head: Head| {
             query.incarnation.is_none_or(|asked| asked == head.incarnation)
-                && head.seq.saturating_sub(query.after.seq) <= AT_HAND_RECORDS_MAX
+                && head.seq.saturating_sub(query.after.seq) <= SMALL_READ_RECORDS_MAX
         };
         self.log.is_open(session.as_str()) && self.accepted(session).is_ok_and(is_little)
     }
@@ -158,7 +158,7 @@ impl Shared {
         before: Option<&EntryId>,
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
-        self.looking(session, || self.branch_heads_now(session, before, limit))
+        self.retry_read(session, || self.branch_heads_now(session, before, limit))
     }
 
     fn branch_heads_now(
@@ -169,10 +169,9 @@ impl Shared {
     ) -> Result<Vec<BranchHead>, StoreError> {
         let reader = self.reader(session)?;
         check_whole(&reader, session)?;
-        let failed = |error| convert::error(error, session);
-        let mut heads = reader.branch_heads().map_err(failed)?;
+        let mut heads = reader.branch_heads().of(session)?;
         if let Some(before) = before {
-            let found = reader.entry(before.as_str()).map_err(failed)?;
+            let found = reader.entry(before.as_str()).of(session)?;
             let end =
                 found.ok_or_else(|| StoreError::EntryNotFound { entry: before.clone() })?.added.seq;
             heads.retain(|head| head.seq < end);
@@ -181,22 +180,13 @@ impl Shared {
         heads.truncate(limit);
         let mut found = Vec::with_capacity(heads.len());
         for head in heads {
-            if let Some(entry) = reader.entry(&head.entry_id).map_err(failed)? {
+            if let Some(entry) = reader.entry(&head.entry_id).of(session)? {
                 let depth = entry.depth;
                 let (stored, last_at) = convert::entry(&entry)?;
                 found.push(BranchHead { entry_id: stored.entry.id, depth, last_at });
             }
         }
         Ok(found)
-    }
-
-    /// The state of an incarnation that is in the trash.
-    pub(super) fn trashed_state(
-        &self,
-        session: &SessionId,
-        incarnation: Incarnation,
-    ) -> Result<SessionState, StoreError> {
-        Ok(self.trashed(session, incarnation)?.0)
     }
 
     /// The state of an incarnation that is in the trash, and when it was deleted.
@@ -213,7 +203,7 @@ impl Shared {
 
 /// Refuses a log that is damaged behind what can be read of it: what is missing there must not be taken for not there.
 fn check_whole(reader: &log::Reader<SessionState>, session: &SessionId) -> Result<(), StoreError> {
-    reader.damage().map_or(Ok(()), |damage| Err(convert::error(damage.into(), session)))
+    reader.damage().map_or(Ok(()), |damage| Err(damage.into()).of(session))
 }
 
 /// What is durable, with the steps of streams: they are news of the session too.
@@ -233,7 +223,7 @@ fn entry_of(
     session: &SessionId,
     query: &EntryQuery,
 ) -> Result<Option<StoredEntry>, StoreError> {
-    let found = reader.entry(query.id.as_str()).map_err(|error| convert::error(error, session))?;
+    let found = reader.entry(query.id.as_str()).of(session)?;
     let Some(found) = found else {
         check_whole(reader, session)?;
         return Ok(None);
@@ -250,8 +240,7 @@ fn records_of(
     query: &RecordQuery,
 ) -> Result<RecordPage, StoreError> {
     let (after, limit) = (query.after, query.limit.max(1));
-    let page = reader.page(after.seq, after.step, limit as u64);
-    let page = page.map_err(|error| convert::error(error, session))?;
+    let page = reader.page(after.seq, after.step, limit as u64).of(session)?;
     let log::Page { records: found, deltas, head, last_step } = page;
     let steps: Vec<StoredRecord> = deltas.iter().filter_map(convert::stored_delta).collect();
     let end = Position::new(head.seq, last_step);
@@ -281,7 +270,7 @@ fn records_numbered(
     let log::Moment { head, last_step, .. } = reader.moment();
     let mut records = Vec::with_capacity(numbers.len());
     for number in numbers {
-        let found = reader.record(*number).map_err(|error| convert::error(error, session))?;
+        let found = reader.record(*number).of(session)?;
         records.extend(found.map(convert::stored_record));
     }
     hide_records(reader, session, &mut records)?;
@@ -300,15 +289,14 @@ fn hide_records(
     }
     for stored in records {
         let Some(id) = stored.record.changed_entry() else { continue };
-        let is_hidden = reader.is_removed(id.as_str());
-        if is_hidden.map_err(|error| convert::error(error, session))? {
+        if reader.is_removed(id.as_str()).of(session)? {
             stored.record.hide();
         }
     }
     Ok(())
 }
 
-/// The records after a position that neither add nor change an entry: the rows of the others are passed over.
+/// The records after a position that neither add nor change an entry. Of the others only the offset rows are read.
 fn records_without_entries(
     reader: &log::Reader<SessionState>,
     session: &SessionId,
@@ -319,8 +307,7 @@ fn records_without_entries(
     let (limit, last) = (query.limit.max(1), up_to.min(head.seq));
     let (mut records, mut looked_at) = (Vec::new(), query.after.seq);
     while looked_at < last && records.len() <= limit {
-        let page = reader.others(looked_at, last);
-        let page = page.map_err(|error| convert::error(error, session))?;
+        let page = reader.others(looked_at, last).of(session)?;
         records.extend(page.records.into_iter().map(convert::stored_record));
         if page.looked_at <= looked_at {
             break;

@@ -6,7 +6,7 @@ use bough_log as log;
 use bough_record::{Envelope, Head};
 use bough_session::{SessionId, SessionState};
 
-use super::convert;
+use super::convert::StoreResult;
 use super::directory::SessionDirectory;
 use super::origin::Pointer;
 use crate::StoreError;
@@ -25,8 +25,7 @@ impl StagedSession {
         session: &SessionId,
         name: &str,
     ) -> Result<Self, StoreError> {
-        let staged = log.stage(name, session.as_str());
-        let staged = staged.map_err(|error| convert::error(error, session))?;
+        let staged = log.stage(name, session.as_str()).of(session)?;
         Ok(Self { session: session.clone(), staged })
     }
 
@@ -44,14 +43,13 @@ impl StagedSession {
 
     /// Adds records in their stored form; durable when the call returns. After an error it can only be dropped.
     pub fn add(&mut self, records: Vec<Envelope<'_>>) -> Result<(), StoreError> {
-        let added = self.staged.add(records);
-        added.map_err(|error| self.failed(error))
+        self.staged.add(records).of(&self.session)
     }
 
     /// The directory that it is built in, whole by itself: to read and to verify what was built, and for its ledger.
     #[must_use]
     pub fn directory(&self) -> SessionDirectory {
-        SessionDirectory::of(self.staged.store().clone())
+        SessionDirectory::over(self.staged.store().clone())
     }
 
     /// Takes what is whole of a damaged session of a directory; the report says what is not.
@@ -59,28 +57,23 @@ impl StagedSession {
         &mut self,
         damaged: &SessionDirectory,
     ) -> Result<log::SalvageReport, StoreError> {
-        let report = damaged.log.salvage_into(&mut self.staged);
-        report.map_err(|error| self.failed(error))
+        damaged.log.salvage_into(&mut self.staged).of(&self.session)
     }
 
     /// Says that the V1 file answers which it was made from, until the directory's pointer is
     /// [moved to the log](SessionDirectory::switch_to_log).
     pub fn present(&self, source: &Pointer) -> Result<(), StoreError> {
-        self.staged.present(source).map(drop).map_err(|error| self.failed(error))
+        self.staged.present(source).map(drop).of(&self.session)
     }
 
-    /// Moves it among the sessions. `Exists` when its id is in use; what a V1 file answers for makes room for a session
-    /// that was made from a V1 file.
+    /// Moves it among the sessions. `Exists` when its id is in use; a session that a V1 file answers for is
+    /// replaced by one that was made from a V1 file.
     pub fn publish(&self) -> Result<(), StoreError> {
-        self.staged.publish().map_err(|error| self.failed(error))
+        self.staged.publish().of(&self.session)
     }
 
-    /// Puts it in the place of the session that ends at `expected`.
+    /// Replaces the session that ends at `expected`.
     pub fn replace(&self, expected: Head) -> Result<(), StoreError> {
-        self.staged.replace(expected).map_err(|error| self.failed(error))
-    }
-
-    fn failed(&self, error: log::LogError) -> StoreError {
-        convert::error(error, &self.session)
+        self.staged.replace(expected).of(&self.session)
     }
 }

@@ -1,5 +1,5 @@
-//! Messages that stream: what they say with every accepted step, so that the steps can be put together
-//! into one record at any time, whether or not they are durable yet.
+//! Messages that stream, as they are with every accepted step. So the steps can be put together into one record at any
+//! time, whether or not they are durable yet.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -112,8 +112,8 @@ impl Streams {
 
     /// The records that put together all streams, in the order of their last steps.
     ///
-    /// All of them, so that no step lies before a record and is put together after it; in that order, so that whoever was
-    /// told of the steps up to one of them knows the first of the records, and not the rest. The streams are followed on:
+    /// All of them, so that no step lies before a record and is put together after it. In that order, so that a reader that
+    /// has the steps up to one of them has the first of the records, and not the rest. The streams are followed on:
     /// until the records are durable, reading does not show where their messages are.
     pub(super) fn settle_all(&mut self) -> Vec<NewRecord> {
         let mut streams: Vec<&mut Stream> = self.open.values_mut().collect();

@@ -1,16 +1,18 @@
-//! Appending: the batch, the steps of streams, and telling who waits.
+//! Appending batches and steps of streams, and announcing what became durable.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bough_log as log;
 use bough_session::{Delta, EntryId, NewRecord, Record, SessionId, SessionState, codec};
 use tokio::sync::oneshot;
 
+use super::convert::StoreResult;
 use super::streams::Streams;
 use super::{Shared, convert};
 use crate::StoreError;
-use crate::types::{Appended, Batch, Durable};
+use crate::sync::lock;
+use crate::types::{Appended, Batch, Durable, IncarnationPosition};
 use bough_record::{Head, Position};
 
 #[cfg(test)]
@@ -19,25 +21,24 @@ mod tests;
 /// A stream that rested this long becomes a record.
 const STREAM_REST: Duration = Duration::from_secs(2);
 
-/// What this process knows of a session beyond its log; held while something is accepted.
+/// What this process knows of a session beyond its log. Locked while something is accepted.
 #[derive(Debug, Default)]
-pub(super) struct Live {
+pub(super) struct WriteState {
     streams: Streams,
     /// The opening of the log that the streams were followed in.
     opening: Option<u64>,
 }
 
-/// A session's place in the table.
-pub(super) type LiveSlot = Arc<Mutex<Live>>;
+/// The write state of one session, shared by the threads that write to it.
+pub(super) type WriteSlot = Arc<Mutex<WriteState>>;
 
 impl Shared {
-    pub(super) fn slot(&self, session: &SessionId) -> LiveSlot {
-        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(live.entry(session.clone()).or_default())
+    pub(super) fn write_slot(&self, session: &SessionId) -> WriteSlot {
+        Arc::clone(lock(&self.write_slots).entry(session.clone()).or_default())
     }
 
-    /// Appends a batch; the streams that it overtakes become records in front of it. So a place in the feed says which
-    /// steps lie before it: those that a later record puts together are never among them.
+    /// Appends a batch. Open streams become records in front of it, so that no record puts together steps that lie before
+    /// an earlier record.
     pub(super) fn append(
         self: &Arc<Self>,
         session: &SessionId,
@@ -45,17 +46,17 @@ impl Shared {
         batch: Batch,
     ) -> Result<Appended, StoreError> {
         let Batch { records, state } = batch;
-        let slot = self.slot(session);
-        let mut live = hold(&slot);
+        let slot = self.write_slot(session);
+        let mut writes = lock(&slot);
         self.compare(session, expected)?;
-        self.of_this_opening(session, &mut live);
-        self.follow_streams(session, &mut live)?;
-        let last_step = live.streams.last_step();
-        let settled = live.streams.settle_all();
+        self.of_this_opening(session, &mut writes);
+        self.follow_streams(session, &mut writes)?;
+        let last_step = writes.streams.last_step();
+        let settled = writes.streams.settle_all();
         self.check_revisions(session, &settled, &records)?;
         for new in &records {
             if let Record::Revision(revision) = new.record.known() {
-                live.streams.forget(&revision.entry_id);
+                writes.streams.forget(&revision.entry_id);
             }
         }
         let fold = state.map(|state| after_settled(state, &settled));
@@ -63,32 +64,30 @@ impl Shared {
         // The log may have been closed since it was compared, and written by another process.
         let unmoved = log::Expected::Head(*expected);
         let batch = log::Batch { records: &batch, fold };
-        let pending = self.enqueue(session, &mut live, unmoved, &batch)?;
+        let pending = self.enqueue(session, &mut writes, unmoved, &batch)?;
         Ok(self.announce_when_durable(session, &pending, last_step))
     }
 
     /// Forgets sessions that this process does not write any more.
     pub(super) fn forget_closed(&self) {
-        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
-        live.retain(|session, slot| {
+        lock(&self.write_slots).retain(|session, slot| {
             Arc::strong_count(slot) > 1 || self.log.is_open(session.as_str())
         });
     }
 
     /// Forgets what was known of sessions whose logs were all closed: others may write them from now on.
     pub(super) fn forget_unused(&self) {
-        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
-        live.retain(|_, slot| Arc::strong_count(slot) > 1);
+        lock(&self.write_slots).retain(|_, slot| Arc::strong_count(slot) > 1);
     }
 
     /// Forgets streams that were followed before the log was closed: others may have gone on with them. What is on its
     /// way is made durable first, so that reading shows it.
-    fn of_this_opening(&self, session: &SessionId, live: &mut Live) {
+    fn of_this_opening(&self, session: &SessionId, writes: &mut WriteState) {
         let opening = self.log.opening(session.as_str());
-        if live.opening != opening {
+        if writes.opening != opening {
             // In a log that failed nothing is accepted before it is opened again.
             drop(self.log.flush(session.as_str()));
-            *live = Live { opening, ..Live::default() };
+            *writes = WriteState { opening, ..WriteState::default() };
         }
     }
 
@@ -99,8 +98,7 @@ impl Shared {
     }
 
     pub(super) fn accepted(&self, session: &SessionId) -> Result<Head, StoreError> {
-        let head = self.log.accepted_head(session.as_str());
-        head.map_err(|error| convert::error(error, session))
+        self.log.accepted_head(session.as_str()).of(session)
     }
 
     /// Refuses a revision that does not start where its entry is. Rare enough to wait for what is on its
@@ -115,7 +113,7 @@ impl Shared {
         if !records.iter().any(revises) {
             return Ok(());
         }
-        self.log.flush(session.as_str()).map_err(|error| convert::error(error, session))?;
+        self.log.flush(session.as_str()).of(session)?;
         let mut entries = std::collections::HashMap::new();
         for new in settled.iter().chain(records) {
             match new.record.known() {
@@ -144,7 +142,7 @@ impl Shared {
     ) -> Result<(bough_session::Entry, Vec<Delta>, u64), StoreError> {
         let missing = || StoreError::EntryNotFound { entry: id.clone() };
         let reader = self.reader(session)?;
-        let found = reader.entry(id.as_str()).map_err(|error| convert::error(error, session))?;
+        let found = reader.entry(id.as_str()).of(session)?;
         let mut found = found.ok_or_else(missing)?;
         let steps = std::mem::take(&mut found.deltas);
         let last_number = steps.last().map_or(0, |line| line.number);
@@ -154,13 +152,16 @@ impl Shared {
         Ok((stored.entry, steps, last_number))
     }
 
-    /// Follows every message that streams in the log and is not followed yet: another incarnation of this
-    /// process began them.
-    fn follow_streams(&self, session: &SessionId, live: &mut Live) -> Result<(), StoreError> {
+    /// Follows every message that streams in the log and is not followed yet: an earlier process began them.
+    fn follow_streams(
+        &self,
+        session: &SessionId,
+        writes: &mut WriteState,
+    ) -> Result<(), StoreError> {
         for target in self.reader(session)?.streaming() {
             let entry = EntryId::from_stored(target);
-            if !live.streams.contains(&entry) {
-                self.follow(session, live, &entry)?;
+            if !writes.streams.contains(&entry) {
+                self.follow(session, writes, &entry)?;
             }
         }
         Ok(())
@@ -170,12 +171,12 @@ impl Shared {
     fn follow(
         &self,
         session: &SessionId,
-        live: &mut Live,
+        writes: &mut WriteState,
         entry: &EntryId,
     ) -> Result<(), StoreError> {
-        self.log.flush(session.as_str()).map_err(|error| convert::error(error, session))?;
+        self.log.flush(session.as_str()).of(session)?;
         let (base, steps, last_number) = self.settled_entry(session, entry)?;
-        live.streams.begin(base, (&steps, last_number))
+        writes.streams.begin(base, (&steps, last_number))
     }
 
     /// Adds one step of a stream.
@@ -184,15 +185,15 @@ impl Shared {
         session: &SessionId,
         delta: &Delta,
     ) -> Result<Appended, StoreError> {
-        let slot = self.slot(session);
-        let mut live = hold(&slot);
+        let slot = self.write_slot(session);
+        let mut writes = lock(&slot);
         // Opens the log, so that no other process writes it from here on.
         self.accepted(session)?;
-        self.of_this_opening(session, &mut live);
-        if !live.streams.contains(&delta.entry_id) {
-            self.follow(session, &mut live, &delta.entry_id)?;
+        self.of_this_opening(session, &mut writes);
+        if !writes.streams.contains(&delta.entry_id) {
+            self.follow(session, &mut writes, &delta.entry_id)?;
         }
-        let current = live.streams.revision(&delta.entry_id).unwrap_or(0);
+        let current = writes.streams.revision(&delta.entry_id).unwrap_or(0);
         if delta.revision != current + 1 {
             let entry = delta.entry_id.clone();
             return Err(StoreError::RevisionConflict { entry, current });
@@ -200,10 +201,10 @@ impl Shared {
         let payload = codec::encode_delta(delta);
         let size = payload.len();
         if size > log::limits::DELTA_BYTES_MAX {
-            return self.append_large_step(session, &mut live, delta);
+            return self.append_large_step(session, &mut writes, delta);
         }
         let now = self.platform.clock.monotonic();
-        live.streams.take(delta, now)?;
+        writes.streams.take(delta, now)?;
         let new = log::NewDelta {
             target: delta.entry_id.to_string(),
             revision: delta.revision,
@@ -211,12 +212,12 @@ impl Shared {
             payload,
         };
         let pending = self.log.enqueue_delta(session.as_str(), &new).map_err(|error| {
-            live.streams.forget(&delta.entry_id);
-            convert::error(error, session)
+            writes.streams.forget(&delta.entry_id);
+            convert::store_error(error, session)
         })?;
         let appended = self.announce_when_durable(session, &pending, pending.delta());
-        if live.streams.grew(&delta.entry_id, pending.delta(), size) {
-            self.settle_streams(session, &mut live)?;
+        if writes.streams.grew(&delta.entry_id, pending.delta(), size) {
+            self.settle_streams(session, &mut writes)?;
         }
         Ok(appended)
     }
@@ -225,34 +226,34 @@ impl Shared {
     fn append_large_step(
         self: &Arc<Self>,
         session: &SessionId,
-        live: &mut Live,
+        writes: &mut WriteState,
         delta: &Delta,
     ) -> Result<Appended, StoreError> {
-        self.follow_streams(session, live)?;
-        let settled = live.streams.settle_all();
+        self.follow_streams(session, writes)?;
+        let settled = writes.streams.settle_all();
         // It is refused here if it does not fit what the message says.
-        live.streams.take(delta, self.platform.clock.monotonic())?;
-        live.streams.forget(&delta.entry_id);
+        writes.streams.take(delta, self.platform.clock.monotonic())?;
+        writes.streams.forget(&delta.entry_id);
         let step = Record::Revision(delta.clone().into_revision()).at(delta.at_ms);
-        self.accept(session, live, settled.iter().chain([&step]))
+        self.accept(session, writes, settled.iter().chain([&step]))
     }
 
     /// Puts together the streams that rested; called now and then.
     pub(super) fn settle_rested(self: &Arc<Self>) {
         let now = self.platform.clock.monotonic();
         let Some(before) = now.checked_sub(STREAM_REST) else { return };
-        let slots: Vec<(SessionId, LiveSlot)> = {
-            let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
-            live.iter().map(|(id, slot)| (id.clone(), Arc::clone(slot))).collect()
-        };
+        let slots: Vec<(SessionId, WriteSlot)> = lock(&self.write_slots)
+            .iter()
+            .map(|(id, slot)| (id.clone(), Arc::clone(slot)))
+            .collect();
         for (session, slot) in slots {
-            let mut live = hold(&slot);
-            self.of_this_opening(&session, &mut live);
-            if live.streams.have_rested(before) {
+            let mut writes = lock(&slot);
+            self.of_this_opening(&session, &mut writes);
+            if writes.streams.have_rested(before) {
                 // What fails here is not lost: the steps are durable, and the next append finds them.
-                drop(self.settle_streams(&session, &mut live));
-            } else if !live.streams.is_empty() && self.is_at_rest(&session) {
-                live.streams.forget_settled(before);
+                drop(self.settle_streams(&session, &mut writes));
+            } else if !writes.streams.is_empty() && self.is_at_rest(&session) {
+                writes.streams.forget_settled(before);
             }
         }
     }
@@ -268,31 +269,31 @@ impl Shared {
 
     /// Puts together every stream of a session and waits until that is durable.
     pub(super) fn settle_now(self: &Arc<Self>, session: &SessionId) -> Result<(), StoreError> {
-        let slot = self.slot(session);
-        self.settle_held(session, &mut hold(&slot))
+        let slot = self.write_slot(session);
+        self.settle_locked(session, &mut lock(&slot))
     }
 
-    /// The same for who holds the session.
-    pub(super) fn settle_held(
+    /// The same for a caller that has locked the session.
+    pub(super) fn settle_locked(
         self: &Arc<Self>,
         session: &SessionId,
-        live: &mut Live,
+        writes: &mut WriteState,
     ) -> Result<(), StoreError> {
-        self.of_this_opening(session, live);
-        self.settle_streams(session, live)?;
-        self.log.flush(session.as_str()).map_err(|error| convert::error(error, session))
+        self.of_this_opening(session, writes);
+        self.settle_streams(session, writes)?;
+        self.log.flush(session.as_str()).of(session)
     }
 
-    /// Puts together every stream of a session, also those that another incarnation of this process began.
+    /// Puts together every stream of a session, also those that an earlier process began.
     fn settle_streams(
         self: &Arc<Self>,
         session: &SessionId,
-        live: &mut Live,
+        writes: &mut WriteState,
     ) -> Result<(), StoreError> {
-        self.follow_streams(session, live)?;
-        let settled = live.streams.settle_all();
+        self.follow_streams(session, writes)?;
+        let settled = writes.streams.settle_all();
         if !settled.is_empty() {
-            drop(self.accept(session, live, &settled)?);
+            drop(self.accept(session, writes, &settled)?);
         }
         Ok(())
     }
@@ -300,26 +301,26 @@ impl Shared {
     fn accept<'a>(
         self: &Arc<Self>,
         session: &SessionId,
-        live: &mut Live,
+        writes: &mut WriteState,
         batch: impl IntoIterator<Item = &'a NewRecord>,
     ) -> Result<Appended, StoreError> {
         let batch = convert::envelopes(batch);
         let batch = log::Batch::new(&batch);
-        let pending = self.enqueue(session, live, log::Expected::Any, &batch)?;
+        let pending = self.enqueue(session, writes, log::Expected::Any, &batch)?;
         Ok(self.announce_when_durable(session, &pending, 0))
     }
 
     fn enqueue(
         &self,
         session: &SessionId,
-        live: &mut Live,
+        writes: &mut WriteState,
         expected: log::Expected,
         batch: &log::Batch<'_, SessionState>,
     ) -> Result<log::Pending<SessionState>, StoreError> {
         self.log
             .enqueue(session.as_str(), expected, batch)
-            .inspect_err(|_| live.streams = Streams::default())
-            .map_err(|error| convert::error(error, session))
+            .inspect_err(|_| writes.streams = Streams::default())
+            .of(session)
     }
 
     /// Announces a write when it is durable, in order. `step` is the last step that it adds or puts together, or 0.
@@ -331,21 +332,21 @@ impl Shared {
     ) -> Appended {
         let head = pending.head();
         let position = Position { seq: head.seq, step };
-        let incarnation = head.incarnation;
-        let (tell, told) = oneshot::channel();
+        let end = IncarnationPosition::new(head.incarnation, position);
+        let (sender, receiver) = oneshot::channel();
         let (shared, id) = (Arc::downgrade(self), session.clone());
         pending.on_durable(move |result| {
-            let result = result.map(drop).map_err(|error| convert::error(error, &id));
+            let result = result.map(drop).of(&id);
             if let (Ok(()), Some(shared)) = (&result, shared.upgrade()) {
-                shared.announce(&id, (incarnation, position));
+                shared.announce(&id, end);
             }
-            drop(tell.send(result));
+            drop(sender.send(result));
         });
-        if let Some(driver) = pending.claim() {
-            self.commit_pool.commit(move || driver.run());
+        if let Some(task) = pending.claim() {
+            self.commit_pool.commit(move || task.run());
         }
         let gone = || StoreError::Unavailable { reason: "the store was closed".to_owned() };
-        let durable = Durable::new(async move { told.await.unwrap_or_else(|_| Err(gone())) });
+        let durable = Durable::new(async move { receiver.await.unwrap_or_else(|_| Err(gone())) });
         Appended { head, position, durable }
     }
 
@@ -356,12 +357,11 @@ impl Shared {
         records: &[NewRecord],
     ) -> Result<Appended, StoreError> {
         let records = convert::envelopes(records);
-        let created = self.log.create(session.as_str(), records);
-        let head = created.map_err(|error| convert::error(error, session))?;
+        let head = self.log.create(session.as_str(), records).of(session)?;
         let position = Position::at(head.seq);
-        let slot = self.slot(session);
-        *hold(&slot) = Live::default();
-        self.announce(session, (head.incarnation, position));
+        let slot = self.write_slot(session);
+        *lock(&slot) = WriteState::default();
+        self.announce(session, IncarnationPosition::new(head.incarnation, position));
         self.show();
         Ok(Appended { head, position, durable: Durable::ready() })
     }
@@ -373,8 +373,4 @@ fn after_settled(mut state: Arc<SessionState>, settled: &[NewRecord]) -> Arc<Ses
         Arc::make_mut(&mut state).seq += settled.len() as u64;
     }
     state
-}
-
-pub(super) fn hold(slot: &LiveSlot) -> MutexGuard<'_, Live> {
-    slot.lock().unwrap_or_else(PoisonError::into_inner)
 }

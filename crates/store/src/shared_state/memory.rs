@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
 
 use super::{Change, Document, Persistence, SharedState, SharedStateError, check};
+use crate::sync::lock;
 
 /// Shared documents that end with the process.
 #[derive(Debug, Default)]
@@ -30,7 +31,7 @@ impl MemorySharedState {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // The documents change in one step that cannot fail, so a poisoned lock can be used.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

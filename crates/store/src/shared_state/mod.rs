@@ -1,4 +1,4 @@
-//! Small JSON documents that processes share: places of bindings, tokens, settings, owners.
+//! Small JSON documents that processes share: positions of bindings, tokens, settings, owners.
 //!
 //! A document is not part of a session and cannot be derived from one, so it is neither in a session's log nor in the
 //! catalogue. There is one write, [`SharedState::apply`]: a few changes, each with a condition, all of them or none.

@@ -1,7 +1,7 @@
 //! Shared documents in the data directory: a SQLite file of their own, which several processes may open.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use super::{
     Change, Document, Persistence, SharedState, SharedStateError, check, limits::KEY_BYTES_MAX,
 };
+use crate::sync::lock;
 
 /// The file of the documents in a data directory.
 pub const SHARED_FILE: &str = "shared.sqlite";
@@ -68,7 +69,7 @@ impl NativeSharedState {
 impl File {
     fn lock(&self) -> MutexGuard<'_, Connection> {
         // A transaction that a panic interrupted is rolled back when it is dropped.
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.connection)
     }
 
     fn error(&self, error: &rusqlite::Error) -> SharedStateError {

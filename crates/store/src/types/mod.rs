@@ -23,7 +23,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::StoreError;
 use crate::changes::FeedEnd;
 
-/// What a store answers to who may know the session already.
+/// The answer to a caller that may know the session already.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Loaded {
     /// There is no such session, or it was deleted.
@@ -187,7 +187,7 @@ impl StoredRecord {
 /// Records in order, and where the feed ended when they were read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordPage {
-    /// The life that they are of; a cursor of another incarnation does not fit.
+    /// The incarnation that they are of; a cursor of another one does not fit.
     pub incarnation: Incarnation,
     /// The records, oldest first.
     pub records: Vec<StoredRecord>,
@@ -269,8 +269,8 @@ pub struct Trashed {
     pub state: SessionState,
 }
 
-/// A place in the feed of all sessions. A store that cannot go on from an old place (it was rebuilt, or
-/// another store stands here now) has another epoch.
+/// A position in the feed of all sessions. A store that cannot continue from an old position (it was rebuilt, or
+/// replaced by another store) has another epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeCursor {
     /// Which count.
@@ -281,7 +281,7 @@ pub struct ChangeCursor {
 
 /// A session that changed: a range of its records became durable, or it went away.
 ///
-/// The changes of one life follow each other without a hole: each begins where the one before ended.
+/// The changes of one incarnation follow each other without a hole: each begins where the one before ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionChange {
     /// The number of the change.
@@ -315,6 +315,19 @@ impl ChangePage {
     #[must_use]
     pub const fn none_before(next: ChangeCursor) -> Self {
         Self { changes: Vec::new(), next, gap: false }
+    }
+}
+
+/// A position in the feed of one incarnation of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IncarnationPosition {
+    pub(crate) incarnation: Incarnation,
+    pub(crate) position: Position,
+}
+
+impl IncarnationPosition {
+    pub(crate) const fn new(incarnation: Incarnation, position: Position) -> Self {
+        Self { incarnation, position }
     }
 }
 

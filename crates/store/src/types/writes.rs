@@ -46,7 +46,7 @@ pub enum Write {
         /// What is appended.
         batch: Batch,
     },
-    /// Puts a session with these records in the place of the one that ends at `expected`: a new incarnation, and what the old one
+    /// Replaces the session that ends at `expected` by one with these records: a new incarnation, and what the old one
     /// held beyond it is gone for good. Readers see one or the other, also after a crash.
     ///
     /// `Conflict` when the session ends elsewhere, and nothing is changed.
@@ -82,7 +82,7 @@ pub struct Appended {
     pub head: Head,
     /// The feed's position after the batch.
     pub position: Position,
-    /// Resolves when the batch is durable, or has failed. Only then may anyone be told.
+    /// Resolves when the batch is durable, or has failed. Only then may it be announced.
     pub durable: Durable,
 }
 

@@ -70,7 +70,7 @@ pub async fn text_of(store: &dyn Store, session: &SessionId, entry: &str) -> Opt
     Some(stored.entry.message().unwrap().text())
 }
 
-/// What the original would make of a session file: the last meta, the last record of each entry, the last
+/// What session-manager would make of a session file: the last meta, the last record of each entry, the last
 /// leaf. Lines that it cannot read are skipped.
 #[derive(Debug, Default, PartialEq)]
 pub struct AsOriginal {

@@ -18,20 +18,20 @@ pub(super) fn envelopes(
         // A fork's copied entries are part of its creation.
         return vec![envelope("session::created", &created(state), state)];
     }
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     for new in records {
         match new.record.known() {
-            Record::Entry(entry) => told.extend(added(after, &entry.id, new.at_ms)),
+            Record::Entry(entry) => events.extend(added(after, &entry.id, new.at_ms)),
             Record::Revision(revision) => {
-                told.extend(updated(after, &revision.entry_id, new.at_ms))
+                events.extend(updated(after, &revision.entry_id, new.at_ms))
             }
             Record::Meta(change) => {
-                told.extend(meta_events(&before.state, state, change, new.at_ms))
+                events.extend(meta_events(&before.state, state, change, new.at_ms))
             }
             _ => {}
         }
     }
-    told
+    events
 }
 
 /// The event of a deletion.
@@ -88,14 +88,14 @@ fn meta_events(
     change: &MetaChange,
     at_ms: i64,
 ) -> Vec<Value> {
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     if change.status.is_some() && before.status != after.status {
         let mut payload = json!({
             "session_id": after.session_id, "status": after.status,
             "previous_status": before.status, "timestamp": at_ms,
         });
         put(&mut payload, "status_reason", after.status_reason.as_ref().map(|text| json!(text)));
-        told.push(envelope("session::status-changed", &payload, after));
+        events.push(envelope("session::status-changed", &payload, after));
     }
     if change.title.is_some() || change.description.is_some() || change.metadata.is_some() {
         let mut payload = json!({
@@ -103,9 +103,9 @@ fn meta_events(
             "description": after.description, "timestamp": at_ms,
         });
         put(&mut payload, "metadata", after.metadata.as_ref().map(|map| json!(map)));
-        told.push(envelope("session::meta-updated", &payload, after));
+        events.push(envelope("session::meta-updated", &payload, after));
     }
-    told
+    events
 }
 
 fn put(payload: &mut Value, name: &str, value: Option<Value>) {

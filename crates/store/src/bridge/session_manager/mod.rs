@@ -15,9 +15,7 @@ mod sessions;
 use std::sync::Arc;
 
 use bough_platform::Entropy;
-use bough_session::{
-    BranchHead, EntryId, Incarnation, NewRecord, SessionId, SessionMeta, UsageByDay,
-};
+use bough_session::{BranchHead, EntryId, NewRecord, SessionId, SessionMeta, UsageByDay};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -25,28 +23,29 @@ use self::sessions::{Kept, Sessions};
 use super::client::{CallError, Client, Link};
 use crate::StoreError;
 use crate::changes::ChangeHub;
-use crate::limits::ORIGINAL_SESSIONS_MAX;
+use crate::limits::MANAGED_SESSIONS_MAX;
 use crate::listing::{self, ListItem};
-use crate::memory::{delta_record, draw, not_found};
+use crate::memory::{delta_record, draw};
 use crate::memory_session::MemorySession;
 use crate::types::{
-    Appended, Durable, EntryQuery, ListPage, ListQuery, Listed, PathPage, PathQuery, RecordPage,
-    RecordQuery, Snapshot, StoredEntry, Trashed, UsageQuery, UsageReport, Write,
+    Appended, Durable, EntryQuery, IncarnationPosition, ListPage, ListQuery, Listed, PathPage,
+    PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry, Trashed, UsageQuery, UsageReport,
+    Write,
 };
 use bough_record::Position;
 
 const PREFIX: &str = "session::store::";
 
-/// An original main. Cheap to clone.
+/// A main that is session-manager. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Original {
+pub(super) struct SessionManager {
     client: Client,
     hub: ChangeHub,
     sessions: Arc<Sessions>,
 }
 
-/// Whether the main speaks the original's protocol.
-pub(super) async fn is_original(client: &Client) -> Result<bool, CallError> {
+/// Whether the main is session-manager.
+pub(super) async fn is_session_manager(client: &Client) -> Result<bool, CallError> {
     match client.call("session::store::list-metas", json!({})).await {
         Ok(_) => Ok(true),
         Err(CallError::NoFunction) => Ok(false),
@@ -54,13 +53,13 @@ pub(super) async fn is_original(client: &Client) -> Result<bool, CallError> {
     }
 }
 
-impl Original {
+impl SessionManager {
     pub(super) fn new(
         client: Client,
         hub: ChangeHub,
         entropy: &dyn Entropy,
     ) -> Result<Self, StoreError> {
-        let sessions = Arc::new(Sessions::new(draw(entropy)?, ORIGINAL_SESSIONS_MAX));
+        let sessions = Arc::new(Sessions::new(draw(entropy)?, MANAGED_SESSIONS_MAX));
         Ok(Self { client, hub, sessions })
     }
 
@@ -91,7 +90,7 @@ impl Original {
     async fn refresh(&self, session: &SessionId, kept: &mut Kept) -> Result<(), StoreError> {
         let named = json!({ "session_id": session });
         let meta: Option<SessionMeta> = self.call("get-meta", named.clone()).await?;
-        let (before, is_unknown) = (kept.place(), kept.is_unknown);
+        let (before, is_unknown) = (kept.end(), kept.is_unknown);
         if let Some(meta) = meta {
             let entries: Value = self.call("list-entries", named.clone()).await?;
             let leaf: Value = self.call("get-active-leaf", named).await?;
@@ -107,22 +106,11 @@ impl Original {
         Ok(())
     }
 
-    fn announce(&self, session: &SessionId, kept: &Kept, before: Option<(Incarnation, u64)>) {
-        let now = kept.place();
-        if now == before {
-            return;
+    fn announce(&self, session: &SessionId, kept: &Kept, before: Option<IncarnationPosition>) {
+        let now = kept.end();
+        if let Some(end) = now.or(before).filter(|_| now != before) {
+            self.hub.publish_since(session, before, end, now.is_none());
         }
-        // Another life has told nothing yet.
-        let told = |life| match before {
-            Some((same, seq)) if same == life => Position::at(seq),
-            _ => Position::default(),
-        };
-        let (life, seq, deleted) = match (before, now) {
-            (_, Some((life, seq))) => (life, seq, false),
-            (Some((life, seq)), None) => (life, seq, true),
-            (None, None) => return,
-        };
-        self.hub.publish(session, life, told(life)..Position::at(seq), deleted);
     }
 
     pub(super) async fn write(
@@ -140,23 +128,21 @@ impl Original {
                 return Err(StoreError::Unsupported { capability: "hold documents by key" });
             }
             Write::Replace { .. } => {
-                return Err(StoreError::Unsupported {
-                    capability: "be put in the place of another",
-                });
+                return Err(StoreError::Unsupported { capability: "replace another" });
             }
             Write::Create(_) if present.is_some() => {
-                return Err(StoreError::Exists { session: session.clone() });
+                return Err(StoreError::exists(session));
             }
             Write::Create(batch) => {
-                (MemorySession::new(session, self.sessions.new_life()), batch.records, true)
+                (MemorySession::new(session, self.sessions.new_incarnation()), batch.records, true)
             }
             Write::Append { expected, batch } => {
-                let image = present.ok_or_else(|| not_found(session))?;
+                let image = present.ok_or_else(|| StoreError::not_found(session))?;
                 image.expect_head(&expected)?;
                 (image, batch.records, false)
             }
             Write::Step(delta) => {
-                let image = present.ok_or_else(|| not_found(session))?;
+                let image = present.ok_or_else(|| StoreError::not_found(session))?;
                 let step = delta_record(&image, delta)?;
                 (image, vec![step], false)
             }
@@ -184,12 +170,12 @@ impl Original {
             self.call::<Value>(name, data).await?;
             kept.note(&entry);
         }
-        let place = kept.place();
+        let end = kept.end();
         let (head, position) = (after.head(), Position::at(after.seq()));
-        let told = events::envelopes(&before, &after, &records, is_new);
+        let events = events::envelopes(&before, &after, &records, is_new);
         kept.put(after);
-        self.announce(session, kept, place);
-        self.publish(told).await;
+        self.announce(session, kept, end);
+        self.publish(events).await;
         Ok(Appended { head, position, durable: Durable::ready() })
     }
 
@@ -215,7 +201,7 @@ impl Original {
         for step in ["delete-entries", "delete-active-leaf", "delete-meta"] {
             self.call::<Value>(step, json!({ "session_id": session })).await?;
         }
-        let before = kept.place();
+        let before = kept.end();
         kept.forget();
         self.announce(session, &kept, before);
         self.publish(vec![events::deleted(&image, at_ms)]).await;
@@ -250,7 +236,7 @@ impl Original {
         query: &PathQuery,
     ) -> Result<PathPage, StoreError> {
         let page = self.look(session, |image| image.path(query)).await?;
-        page.ok_or_else(|| not_found(session))?
+        page.ok_or_else(|| StoreError::not_found(session))?
     }
 
     pub(super) async fn read_records(
@@ -261,7 +247,7 @@ impl Original {
         let page = self.look(session, |image| image.records(query)).await?;
         let is_asked =
             |page: &RecordPage| query.incarnation.is_none_or(|asked| asked == page.incarnation);
-        page.filter(is_asked).ok_or_else(|| not_found(session))
+        page.filter(is_asked).ok_or_else(|| StoreError::not_found(session))
     }
 
     pub(super) async fn branch_heads(
@@ -271,7 +257,7 @@ impl Original {
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
         let heads = self.look(session, |image| image.branch_heads(before, limit)).await?;
-        heads.ok_or_else(|| not_found(session))?
+        heads.ok_or_else(|| StoreError::not_found(session))?
     }
 
     pub(super) async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
@@ -367,17 +353,17 @@ impl Original {
         let is_new =
             envelope.get("trigger_type").and_then(Value::as_str) == Some("session::created");
         if was_unknown && is_new {
-            kept.set_told();
+            kept.set_announced();
             self.announce(&session, &kept, None);
-        } else if was_unknown || kept.is_untold(payload) {
+        } else if was_unknown || kept.is_unannounced(payload) {
             self.announce_unknown(&session, kept.image().is_none());
         }
     }
 
     /// Announces a change without a known record: a gap, unless the session was deleted.
     fn announce_unknown(&self, session: &SessionId, deleted: bool) {
-        let nobodys = self.sessions.new_life();
-        self.hub.publish(session, nobodys, Position::default()..Position::at(1), deleted);
+        let unknown = self.sessions.new_incarnation();
+        self.hub.publish(session, unknown, Position::default()..Position::at(1), deleted);
     }
 
     async fn look_again(&self, session: &SessionId) {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bough_session::{EntryId, Incarnation, SessionDetails, SessionId, SessionMeta};
 use serde_json::{Value, json};
@@ -10,8 +10,11 @@ use sha2::{Digest, Sha256};
 
 use crate::fs::line::{self, Item, RECORD};
 use crate::fs::replay::Replay;
-use crate::limits::ORIGINAL_DETAILS_MAX;
+use crate::limits::MANAGED_DETAILS_MAX;
 use crate::memory_session::MemorySession;
+use crate::sync::lock;
+use crate::types::IncarnationPosition;
+use bough_record::Position;
 
 /// The sessions that were used last. Unused ones are evicted when there are too many: they are read again from the
 /// main, as another incarnation, when they are needed.
@@ -19,30 +22,30 @@ use crate::memory_session::MemorySession;
 pub(super) struct Sessions {
     /// Identifies this process. Positions are valid only here, so no other process may accept our cursors.
     process: Incarnation,
-    lives: AtomicU64,
+    incarnations: AtomicU64,
     most: usize,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
-    by_id: HashMap<SessionId, Place>,
+    by_id: HashMap<SessionId, KeptSession>,
     /// Counts uses, to find the least recently used one.
     uses: u64,
     /// Whether there are sessions that are not kept here.
     is_partial: bool,
-    let_go: LetGo,
+    evicted: Evicted,
 }
 
 #[derive(Debug)]
-struct Place {
+struct KeptSession {
     kept: Arc<tokio::sync::Mutex<Kept>>,
     used: u64,
 }
 
 /// The list rows of evicted sessions, in the order of eviction.
 #[derive(Debug, Default)]
-struct LetGo {
+struct Evicted {
     details: HashMap<SessionId, SessionDetails>,
     order: VecDeque<SessionId>,
 }
@@ -68,9 +71,9 @@ impl Sessions {
             uses: 0,
             // Nothing was looked at yet.
             is_partial: true,
-            let_go: LetGo::default(),
+            evicted: Evicted::default(),
         };
-        Self { process, lives: AtomicU64::new(0), most, state: Mutex::new(state) }
+        Self { process, incarnations: AtomicU64::new(0), most, state: Mutex::new(state) }
     }
 
     /// A name that no other process has.
@@ -91,11 +94,11 @@ impl Sessions {
     ) -> Arc<tokio::sync::Mutex<Kept>> {
         let mut state = self.lock();
         if !state.by_id.contains_key(session) {
-            while state.by_id.len() >= self.most && state.let_one_go(&is_watched) {}
+            while state.by_id.len() >= self.most && state.evict_one(&is_watched) {}
         }
         state.uses += 1;
         let (used, is_unknown) = (state.uses, state.is_partial);
-        let place = state.by_id.entry(session.clone()).or_insert_with(|| Place {
+        let place = state.by_id.entry(session.clone()).or_insert_with(|| KeptSession {
             kept: Arc::new(tokio::sync::Mutex::new(Kept { is_unknown, ..Kept::default() })),
             used,
         });
@@ -110,7 +113,7 @@ impl Sessions {
 
     /// The list row of an evicted session.
     pub(super) fn details(&self, session: &SessionId) -> Option<SessionDetails> {
-        self.lock().let_go.details.get(session).cloned()
+        self.lock().evicted.details.get(session).cloned()
     }
 
     pub(super) fn known(&self) -> Vec<SessionId> {
@@ -128,18 +131,18 @@ impl Sessions {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// A new incarnation. The main knows none, so each begins when a session is first seen here.
-    pub(super) fn new_life(&self) -> Incarnation {
+    pub(super) fn new_incarnation(&self) -> Incarnation {
         let mut hash = Sha256::new();
         hash.update(self.process.bytes());
-        hash.update(self.lives.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+        hash.update(self.incarnations.fetch_add(1, Ordering::Relaxed).to_le_bytes());
         let digest: [u8; 32] = hash.finalize().into();
-        let mut life = [0; 16];
-        life.copy_from_slice(digest.split_at(16).0);
-        Incarnation::new(life)
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(digest.split_at(16).0);
+        Incarnation::new(bytes)
     }
 
     /// Takes in what the main has now.
@@ -157,7 +160,7 @@ impl Sessions {
         kept.created_at = meta.created_at;
         let mut items = Vec::new();
         if kept.replay.is_none() {
-            items.push(Item::Life(self.new_life()));
+            items.push(Item::Incarnation(self.new_incarnation()));
             items.push(Item::Meta(Box::new(meta.clone())));
         }
         let listed = entries.get("entries").and_then(Value::as_array);
@@ -183,7 +186,7 @@ impl Sessions {
 
 impl State {
     /// Evicts the least recently used session; `false` if all are in use.
-    fn let_one_go(&mut self, is_watched: &impl Fn(&SessionId) -> bool) -> bool {
+    fn evict_one(&mut self, is_watched: &impl Fn(&SessionId) -> bool) -> bool {
         // A session with another holder is in use. New holders need the lock that we have.
         let idle = self
             .by_id
@@ -198,18 +201,18 @@ impl State {
             place.and_then(|place| Arc::into_inner(place.kept)).map(|kept| kept.into_inner());
         if let Some(image) = kept.as_ref().and_then(Kept::image) {
             self.is_partial = true;
-            self.let_go.put(session, image.state.details());
+            self.evicted.put(session, image.state.details());
         }
         true
     }
 }
 
-impl LetGo {
+impl Evicted {
     fn put(&mut self, session: SessionId, details: SessionDetails) {
         if self.details.insert(session.clone(), details).is_none() {
             self.order.push_back(session);
         }
-        if self.order.len() > ORIGINAL_DETAILS_MAX
+        if self.order.len() > MANAGED_DETAILS_MAX
             && let Some(oldest) = self.order.pop_front()
         {
             self.details.remove(&oldest);
@@ -232,8 +235,9 @@ impl Kept {
     }
 
     /// The incarnation, and the position up to which it was seen.
-    pub(super) fn place(&self) -> Option<(Incarnation, u64)> {
-        self.image().map(|image| (image.incarnation, image.seq()))
+    pub(super) fn end(&self) -> Option<IncarnationPosition> {
+        let image = self.image()?;
+        Some(IncarnationPosition::new(image.incarnation, Position::at(image.seq())))
     }
 
     pub(super) fn forget(&mut self) {
@@ -246,25 +250,25 @@ impl Kept {
         self.quiet_until = self.image().map(MemorySession::seq);
     }
 
-    /// Everything that was read is told.
-    pub(super) fn set_told(&mut self) {
+    /// Everything that was read is announced.
+    pub(super) fn set_announced(&mut self) {
         self.quiet_until = None;
     }
 
     /// Whether an event is about something that was read without announcing.
-    pub(super) fn is_untold(&mut self, payload: &Value) -> bool {
+    pub(super) fn is_unannounced(&mut self, payload: &Value) -> bool {
         let Some(quiet_until) = self.quiet_until else {
             return false;
         };
         let entry = payload.get("entry_id").and_then(Value::as_str).map(EntryId::from_stored);
         let stored = entry.and_then(|entry| self.image()?.entry(&entry));
-        let is_untold = match stored {
+        let is_unannounced = match stored {
             Some(stored) if payload.get("revision").is_none() => stored.seq <= quiet_until,
             _ => self.image().is_none_or(|image| image.seq() == quiet_until),
         };
         // Events come in order: after one that was announced, all were.
-        self.quiet_until = self.quiet_until.filter(|_| is_untold);
-        is_untold
+        self.quiet_until = self.quiet_until.filter(|_| is_unannounced);
+        is_unannounced
     }
 
     /// Remembers a reserved entry that this instance has written itself.
@@ -299,7 +303,7 @@ mod tests {
     fn see(sessions: &Sessions, name: &str) {
         let kept = sessions.of(&id(name), |_| false);
         let mut kept = kept.try_lock().unwrap();
-        kept.put(MemorySession::new(&id(name), sessions.new_life()));
+        kept.put(MemorySession::new(&id(name), sessions.new_incarnation()));
     }
 
     fn known(sessions: &Sessions) -> Vec<String> {
@@ -309,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_session_that_was_used_longest_ago_is_let_go() {
+    fn the_session_that_was_used_longest_ago_is_evicted() {
         let sessions = sessions(3);
         ["a", "b", "c", "a"].into_iter().for_each(|name| see(&sessions, name));
         assert_eq!(known(&sessions), ["a", "b", "c"]);
@@ -348,15 +352,15 @@ mod tests {
     }
 
     #[test]
-    fn details_of_sessions_that_were_let_go_are_bounded() {
-        let mut let_go = LetGo::default();
-        for number in 0..=ORIGINAL_DETAILS_MAX {
-            let_go.put(id(&number.to_string()), SessionDetails::default());
+    fn details_of_evicted_sessions_are_bounded() {
+        let mut evicted = Evicted::default();
+        for number in 0..=MANAGED_DETAILS_MAX {
+            evicted.put(id(&number.to_string()), SessionDetails::default());
         }
         assert_eq!(
-            (let_go.details.len(), let_go.order.len()),
-            (ORIGINAL_DETAILS_MAX, ORIGINAL_DETAILS_MAX)
+            (evicted.details.len(), evicted.order.len()),
+            (MANAGED_DETAILS_MAX, MANAGED_DETAILS_MAX)
         );
-        assert!(!let_go.details.contains_key(&id("0")));
+        assert!(!evicted.details.contains_key(&id("0")));
     }
 }

@@ -95,12 +95,12 @@ async fn a_missing_file_is_a_missing_session_only_where_that_is_gone() {
         tries.set(tries.get() + 1);
         if tries.get() == 1 { Err(missing()) } else { Ok(()) }
     };
-    shared.looking(&session, moved_once).unwrap();
-    let seen = shared.looking(&session, || Err::<(), _>(missing()));
+    shared.retry_read(&session, moved_once).unwrap();
+    let seen = shared.retry_read(&session, || Err::<(), _>(missing()));
     assert!(matches!(seen, Err(StoreError::Io(_))), "the disk's fault stays its fault: {seen:?}");
 
     store.delete(&session, 2).await.unwrap().unwrap();
-    let seen = shared.looking(&session, || Err::<(), _>(missing()));
+    let seen = shared.retry_read(&session, || Err::<(), _>(missing()));
     assert!(matches!(seen, Err(StoreError::NotFound { .. })), "{seen:?}");
     assert!(matches!(shared.explain(&session, missing()), StoreError::NotFound { .. }));
 }
@@ -111,13 +111,13 @@ async fn a_missing_file_is_a_missing_session_only_where_that_is_gone() {
 async fn a_session_on_its_way_into_the_trash_is_waited_for() {
     let (_dir, store) = store().await;
     let session = made(&store, 0).await;
-    let life = store.state(&session).await.unwrap().unwrap().head.incarnation;
+    let incarnation = store.state(&session).await.unwrap().unwrap().head.incarnation;
     let shared = Arc::clone(&store.shared);
     let tombstone = log::Envelope::plain(log::kind::TOMBSTONE, 2, "{}");
     shared.log.append(session.as_str(), log::Expected::Any, vec![tombstone]).unwrap();
     assert!(store.state(&session).await.unwrap().is_none(), "it is gone");
 
-    let reading = store.records_of(&session, life, Position::default(), 9);
+    let reading = store.records_of(&session, incarnation, Position::default(), 9);
     let moving = async {
         tokio::task::yield_now().await;
         // Whoever wants to write finds the record and finishes the move.

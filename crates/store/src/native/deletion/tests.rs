@@ -81,10 +81,10 @@ async fn a_restore_that_was_cut_short_does_not_expire_and_can_be_asked_for_again
     restore_by_half(dir.path());
     let trash = store.trash(Some(&session())).await.unwrap();
     assert_eq!((trash.len(), trash[0].deleted_at), (1, None));
-    let life = trash[0].incarnation;
-    assert!(!store.purge(&session(), life, None).await.unwrap());
-    assert!(!store.purge(&session(), life, Some(0)).await.unwrap());
-    store.undelete(&session(), life, 7).await.unwrap();
+    let incarnation = trash[0].incarnation;
+    assert!(!store.purge(&session(), incarnation, None).await.unwrap());
+    assert!(!store.purge(&session(), incarnation, Some(0)).await.unwrap());
+    store.undelete(&session(), incarnation, 7).await.unwrap();
     assert_eq!(listed(&store).await, 1);
 }
 

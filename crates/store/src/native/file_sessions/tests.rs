@@ -74,7 +74,7 @@ async fn open(dir: &Path) -> NativeStore {
 async fn a_catalogue_made_anew_lists_what_the_file_says_also_when_its_reader_comes_late() {
     let dir = with_a_file();
     let store = open(dir.path()).await;
-    assert!(titles(&store).await.is_empty(), "nobody reads the file");
+    assert!(titles(&store).await.is_empty(), "no reader of files is set");
     store.list_files_of(OneFile::titled("by the file"));
     assert_eq!(titles(&store).await, ["by the file"]);
 }

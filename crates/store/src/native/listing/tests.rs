@@ -11,6 +11,7 @@ use bough_testkit::{Call, MeanwhileDisk};
 
 use super::{leave_mark, others_ended_uncleanly};
 use crate::native::{NativeOptions, NativeStore, convert};
+use crate::types::IncarnationPosition;
 use crate::{ListQuery, Store, StoreExt};
 
 /// A directory, and a disk on which another process can come in between.
@@ -38,7 +39,7 @@ fn a_mark_that_its_process_is_about_to_take_is_not_taken_away() {
     let own = leave_mark(&platform, "").unwrap();
     let os: Arc<dyn Disk> = Arc::new(OsDisk::open(dir.path()).unwrap());
     let mark = RelPath::parse("processes/0123456789abcdef").unwrap();
-    // It is there and nobody holds it; then its process comes to it.
+    // It is there and not locked; then its process locks it.
     drop(os.create(&mark).unwrap());
     let held: Arc<Mutex<Option<Box<dyn Lock>>>> = Arc::default();
     let (other, kept) = (Arc::clone(&os), Arc::clone(&held));
@@ -109,7 +110,8 @@ async fn a_row_that_could_not_be_made_is_made_when_the_disk_answers() {
     beside.append("s", Expected::Any, convert::envelopes(&[titled("new")])).unwrap();
     beside.close_all().unwrap();
     spoil_manifest(dir.path(), true);
-    store.shared.mark_dirty(&session, (created.head.incarnation, created.position));
+    let end = IncarnationPosition::new(created.head.incarnation, created.position);
+    store.shared.mark_dirty(&session, end);
     store.shared.make_rows();
     spoil_manifest(dir.path(), false);
     let page = store.list(&ListQuery { limit: 9, ..ListQuery::default() }).await.unwrap();

@@ -10,7 +10,7 @@ use bough_session::{
     SessionId, TextAppend,
 };
 
-use super::{Live, convert};
+use super::{WriteState, convert};
 use crate::native::{NativeOptions, NativeStore};
 use crate::{Head, StoreError, StoreExt};
 
@@ -81,8 +81,12 @@ async fn what_another_process_writes_after_the_comparison_is_a_conflict() {
     let unmoved = log::Expected::Head(expected);
     let says = [says("c", "")];
     let batch = convert::envelopes(&says);
-    let refused =
-        ours.shared.enqueue(&session(), &mut Live::default(), unmoved, &log::Batch::new(&batch));
+    let refused = ours.shared.enqueue(
+        &session(),
+        &mut WriteState::default(),
+        unmoved,
+        &log::Batch::new(&batch),
+    );
     match refused.map(|pending| pending.head()) {
         Err(StoreError::Conflict { current: found }) => assert_eq!(found, current),
         other => panic!("{other:?}"),
@@ -114,5 +118,5 @@ async fn sessions_whose_logs_were_closed_are_forgotten_with_their_streams() {
     add(&store, step(1, "1")).await;
     make_room(&store);
     store.shared.forget_closed();
-    assert!(store.shared.live.lock().unwrap().is_empty());
+    assert!(store.shared.write_slots.lock().unwrap().is_empty());
 }

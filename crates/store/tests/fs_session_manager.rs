@@ -1,4 +1,4 @@
-//! Files of the original: opened, carried on, and readable by it afterwards.
+//! Files of session-manager: opened, carried on, and readable by it afterwards.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -18,7 +18,7 @@ use bough_store::{
 use serde_json::{Value, json};
 use support::{AsOriginal, create, entry_id, id, push, says, step, text_of, titled};
 
-const ORIGINAL: &str = r#"{"type":"meta","meta":{"session_id":"s_1","title":"py","description":"","status":"idle","metadata":{"owner":"u"},"created_at":1,"updated_at":1,"message_count":0}}
+const SESSION_FILE: &str = r#"{"type":"meta","meta":{"session_id":"s_1","title":"py","description":"","status":"idle","metadata":{"owner":"u"},"created_at":1,"updated_at":1,"message_count":0}}
 {"type":"entry","entry":{"kind":"message","id":"e_1","parent_id":null,"timestamp":2,"revision":0,"origin":{"turn_id":"t"},"message":{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":1}}}
 {"type":"leaf","entry_id":"e_1"}
 {"type":"meta","meta":{"session_id":"s_1","title":"py","description":"","status":"working","metadata":{"owner":"u"},"created_at":1,"updated_at":2,"message_count":1}}
@@ -59,17 +59,17 @@ fn lines(path: &Path) -> Vec<String> {
 
 #[tokio::test]
 async fn a_file_of_the_original_is_read() {
-    let dir = Dir::with("s_1.jsonl", ORIGINAL);
+    let dir = Dir::with("s_1.jsonl", SESSION_FILE);
     let store = dir.open();
     let snapshot = store.state(&id("s_1")).await.unwrap().unwrap();
     let meta = serde_json::to_value(snapshot.state.meta()).unwrap();
-    let last = ORIGINAL.lines().last().unwrap();
+    let last = SESSION_FILE.lines().last().unwrap();
     assert_eq!(meta, serde_json::from_str::<Value>(last).unwrap()["meta"]);
     assert_eq!(snapshot.state.leaf, Some(entry_id("e_3")));
     let query = PathQuery { leaf: None, start: PathStart::Root, limit: 9 };
     let path = store.path(&id("s_1"), &query).await.unwrap();
     let first = serde_json::to_value(path.entries[0].entry.to_wire()).unwrap();
-    let line: Value = serde_json::from_str(ORIGINAL.lines().nth(1).unwrap()).unwrap();
+    let line: Value = serde_json::from_str(SESSION_FILE.lines().nth(1).unwrap()).unwrap();
     assert_eq!(first, line["entry"]);
     assert_eq!(path.entries[2].entry.revision, 1);
     assert_eq!(text_of(&store, &id("s_1"), "e_3").await.as_deref(), Some("hello"));
@@ -78,10 +78,10 @@ async fn a_file_of_the_original_is_read() {
 
 #[tokio::test]
 async fn an_append_writes_the_lines_of_the_original() {
-    let dir = Dir::with("s_1.jsonl", ORIGINAL);
+    let dir = Dir::with("s_1.jsonl", SESSION_FILE);
     let store = dir.open();
     push(&store, &id("s_1"), vec![says("e_4", Some("e_3"), "more", 10)]).await;
-    let written = lines(&dir.path("s_1.jsonl")).split_off(ORIGINAL.lines().count());
+    let written = lines(&dir.path("s_1.jsonl")).split_off(SESSION_FILE.lines().count());
     assert_eq!(
         written,
         [
@@ -97,11 +97,11 @@ async fn an_append_writes_the_lines_of_the_original() {
 
 #[tokio::test]
 async fn what_the_original_appends_meanwhile_is_seen() {
-    let dir = Dir::with("s_1.jsonl", ORIGINAL);
+    let dir = Dir::with("s_1.jsonl", SESSION_FILE);
     let store = dir.open();
     let head = store.state(&id("s_1")).await.unwrap().unwrap().head;
     let more = r#"{"type":"meta","meta":{"session_id":"s_1","title":"new","description":"","status":"error","status_reason":"why","created_at":1,"updated_at":12,"message_count":2}}"#;
-    std::fs::write(dir.path("s_1.jsonl"), format!("{ORIGINAL}{more}\n")).unwrap();
+    std::fs::write(dir.path("s_1.jsonl"), format!("{SESSION_FILE}{more}\n")).unwrap();
     let stale = store.append(&id("s_1"), &head, vec![says("x", None, "", 13)].into()).await;
     assert!(matches!(stale, Err(StoreError::Conflict { .. })), "{stale:?}");
     let state = store.state(&id("s_1")).await.unwrap().unwrap().state;
@@ -109,14 +109,14 @@ async fn what_the_original_appends_meanwhile_is_seen() {
     assert_eq!((state.status_reason.as_deref(), state.updated_at), (Some("why"), 12));
     std::fs::remove_file(dir.path("s_1.jsonl")).unwrap();
     assert!(store.state(&id("s_1")).await.unwrap().is_none());
-    std::fs::write(dir.path("s_1.jsonl"), ORIGINAL.replace("\"hi\"", "\"ho\"")).unwrap();
+    std::fs::write(dir.path("s_1.jsonl"), SESSION_FILE.replace("\"hi\"", "\"ho\"")).unwrap();
     assert_eq!(text_of(&store, &id("s_1"), "e_1").await.as_deref(), Some("ho"));
 }
 
 #[tokio::test]
 async fn a_torn_end_is_mended_and_nothing_is_lost() {
     let torn = r#"{"type":"entry","entry":{"kind":"message","id":"e_9","par"#;
-    let dir = Dir::with("s_1.jsonl", format!("{ORIGINAL}{torn}"));
+    let dir = Dir::with("s_1.jsonl", format!("{SESSION_FILE}{torn}"));
     let store = dir.open();
     push(&store, &id("s_1"), vec![says("e_4", Some("e_3"), "kept", 10)]).await;
     drop(store);
@@ -130,7 +130,7 @@ async fn a_torn_end_is_mended_and_nothing_is_lost() {
 
 #[tokio::test]
 async fn a_last_line_without_a_line_break_counts() {
-    let dir = Dir::with("s_1.jsonl", ORIGINAL.trim_end());
+    let dir = Dir::with("s_1.jsonl", SESSION_FILE.trim_end());
     let store = dir.open();
     let state = store.state(&id("s_1")).await.unwrap().unwrap().state;
     assert_eq!(state.status, SessionStatus::Done);
@@ -140,11 +140,11 @@ async fn a_last_line_without_a_line_break_counts() {
     assert_eq!(AsOriginal::read(&dir.path("s_1.jsonl")).unreadable, 0);
 }
 
-/// The original glues the next record to a torn line, and then reads neither; here the whole one is read.
+/// session-manager glues the next record to a torn line, and then reads neither; here the whole one is read.
 #[tokio::test]
 async fn a_record_that_was_glued_to_a_torn_line_is_found_again() {
     let glued = format!(
-        "{ORIGINAL}{}{}{}\n",
+        "{SESSION_FILE}{}{}{}\n",
         r#"{"type":"entry","entry":{"kind":"custom","id":"e_8","data":{"type":"leaf"},"#,
         r#"{"type":"entry","entry":{"kind":"message","id":"e_4","parent_id":"e_3","timestamp":10,"revision":0,"message":{"role":"user","content":[{"type":"text","text":"lost"}],"timestamp":10}}}"#,
         r#"{"type":"leaf","entry_id":"e_4"}"#,
@@ -158,15 +158,15 @@ async fn a_record_that_was_glued_to_a_torn_line_is_found_again() {
 
 #[tokio::test]
 async fn bad_files_hide_no_others() {
-    let dir = Dir::with("s_1.jsonl", ORIGINAL);
+    let dir = Dir::with("s_1.jsonl", SESSION_FILE);
     std::fs::write(dir.path("binary.jsonl"), [0xff, 0xfe, 0, 10, 0xff]).unwrap();
-    std::fs::write(dir.path("%zz.jsonl"), ORIGINAL).unwrap();
+    std::fs::write(dir.path("%zz.jsonl"), SESSION_FILE).unwrap();
     std::fs::write(dir.path("empty.jsonl"), "").unwrap();
-    std::fs::write(dir.path("no-meta.jsonl"), ORIGINAL.lines().nth(1).unwrap()).unwrap();
+    std::fs::write(dir.path("no-meta.jsonl"), SESSION_FILE.lines().nth(1).unwrap()).unwrap();
     std::fs::write(dir.path("notes.txt"), "hello").unwrap();
     std::fs::create_dir(dir.path("folder.jsonl")).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", dir.path("link.jsonl")).unwrap();
-    let mixed = [ORIGINAL.replace("s_1", "mixed").as_bytes(), b"\xff\xfe\n{}\n[]\n\n"].concat();
+    let mixed = [SESSION_FILE.replace("s_1", "mixed").as_bytes(), b"\xff\xfe\n{}\n[]\n\n"].concat();
     std::fs::write(dir.path("mixed.jsonl"), mixed).unwrap();
     let store = dir.open();
     let query = ListQuery { order: ListOrder::CreatedAsc, limit: 99, ..ListQuery::default() };
@@ -255,7 +255,7 @@ async fn steps_that_the_file_knows_are_passed_over() {
     let store = dir.open();
     assert_eq!(text_of(&store, &id("s"), "a").await.as_deref(), Some("xxxyw"));
 
-    // Steps of another life are nobody's.
+    // Steps of another incarnation are ignored.
     store.delete(&id("s"), 9).await.unwrap().unwrap();
     create(&store, &id("s")).await;
     push(&store, &id("s"), vec![says("a", None, "new", 2)]).await;
@@ -275,9 +275,9 @@ async fn a_deletion_cut_short_is_a_deletion() {
     let store = dir.open();
     create(&store, &id("s")).await;
     push(&store, &id("s"), vec![says("a", None, "old", 2)]).await;
-    let life = store.delete(&id("s"), 9).await.unwrap().unwrap().incarnation;
+    let incarnation = store.delete(&id("s"), 9).await.unwrap().unwrap().incarnation;
     drop(store);
-    let trashed = dir.path("bough-trash").join(format!("{life}.jsonl"));
+    let trashed = dir.path("bough-trash").join(format!("{incarnation}.jsonl"));
     let cut_short = || std::fs::rename(&trashed, dir.path("s.jsonl")).unwrap();
     cut_short();
     let store = dir.open();
@@ -286,23 +286,23 @@ async fn a_deletion_cut_short_is_a_deletion() {
     create(&store, &id("s")).await;
     assert!(trashed.exists());
     store.delete(&id("s"), 10).await.unwrap().unwrap();
-    let back = store.undelete(&id("s"), life, 11).await.unwrap();
+    let back = store.undelete(&id("s"), incarnation, 11).await.unwrap();
     assert_eq!(back.state.message_count, 1);
     store.delete(&id("s"), 12).await.unwrap().unwrap();
     drop(store);
     cut_short();
     let store = dir.open();
-    store.undelete(&id("s"), life, 13).await.unwrap();
+    store.undelete(&id("s"), incarnation, 13).await.unwrap();
     assert_eq!(text_of(&store, &id("s"), "a").await.as_deref(), Some("old"));
     store.delete(&id("s"), 14).await.unwrap().unwrap();
     drop(store);
     cut_short();
     let store = dir.open();
-    assert!(store.purge(&id("s"), life, None).await.unwrap());
+    assert!(store.purge(&id("s"), incarnation, None).await.unwrap());
     assert!(!dir.path("s.jsonl").exists() && !trashed.exists());
 }
 
-/// Lines of later versions of the original: an entry and a meta in one line, fields and blocks that the
+/// Lines of later versions of session-manager: an entry and a meta in one line, fields and blocks that the
 /// published shape does not know. They are read, and kept when the message changes.
 #[tokio::test]
 async fn what_a_later_original_wrote_is_read_and_kept() {
@@ -312,7 +312,7 @@ async fn what_a_later_original_wrote_is_read_and_kept() {
         r#"{"type":"commit","n":1}"#,
         "\n",
     );
-    let dir = Dir::with("s_1.jsonl", format!("{ORIGINAL}{later}"));
+    let dir = Dir::with("s_1.jsonl", format!("{SESSION_FILE}{later}"));
     let store = dir.open();
     let state = store.state(&id("s_1")).await.unwrap().unwrap().state;
     assert_eq!((state.title.as_str(), state.message_count), ("later", 3));
