@@ -32,7 +32,7 @@ struct Flags {
 }
 
 /// The claims of every store that a sink was made for.
-/// A store that somebody records into, and the sessions of it that are claimed.
+/// A store with recorders, and its sessions that they have claimed.
 type StoreClaims = (Weak<dyn Store>, Arc<Claims>);
 
 static STORES: LazyLock<Mutex<Vec<StoreClaims>>> = LazyLock::new(Mutex::default);
