@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 async fn main() -> Result<(), Error> {
     let bough = Bough::in_memory()?;
     let session = bough.create("Weather").await?;
-    let said = json!({
+    let message = json!({
         "role": "user",
         "content": [{ "type": "text", "text": "Rain?", "cache_control": { "type": "ephemeral" } }],
     });
     let anthropic = AppendOptions { format: Some(Format::Anthropic), ..AppendOptions::default() };
-    session.append_with(said.clone(), anthropic).await?;
+    session.append_with(message.clone(), anthropic).await?;
 
     let read = async |format| {
         let options = MessagesOptions { format: Some(format), ..MessagesOptions::default() };
@@ -24,7 +24,7 @@ async fn main() -> Result<(), Error> {
         let message = messages.pop().and_then(|item| item.message);
         Ok::<Value, Error>(message.map(|message| message.value()).unwrap_or_default())
     };
-    println!("anthropic: as it came: {}", read(Format::Anthropic).await? == said);
+    println!("anthropic: as it came: {}", read(Format::Anthropic).await? == message);
     println!("openai-chat: {}", read(Format::OpenaiChat).await?);
     println!("gemini: {}", read(Format::Gemini).await?);
     Ok(())

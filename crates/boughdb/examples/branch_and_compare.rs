@@ -21,7 +21,7 @@ async fn main() -> Result<(), Error> {
     for branch in session.branches().await? {
         session.switch_to(&branch.entry_id).await?;
         let usage = session.usage().await?.branch.total;
-        let last = session.messages().await?.pop().map(|said| said.text());
+        let last = session.messages().await?.pop().map(|message| message.text());
         println!(
             "{:12} {:?}: {} tokens, ${}",
             branch.label.unwrap_or_default(),
@@ -41,8 +41,8 @@ async fn main() -> Result<(), Error> {
 
 fn answer(model: &str, text: &str, output: u64, cost_usd: f64) -> AgentMessage {
     let mut message = assistant("local", model, text);
-    if let AgentMessage::Assistant(said) = &mut message {
-        said.usage =
+    if let AgentMessage::Assistant(reply) = &mut message {
+        reply.usage =
             Some(Usage { output: Some(output), cost_usd: Some(cost_usd), ..Usage::default() });
     }
     message

@@ -17,12 +17,12 @@ async fn main() -> Result<(), Error> {
     let bough = Bough::in_memory()?;
     let recorder = bough.recorder()?;
     let now = Timestamp::now();
-    let said = (0..40).flat_map(|number| {
+    let messages = (0..40).flat_map(|number| {
         let text = format!("Answer {number}. {}", "It is a long one. ".repeat(20));
         [user(&format!("Question {number}?")), assistant("local", "small", &text)]
     });
     recorder.record(AgentStart::new("agent", "chat", LOOP, now)).await?;
-    recorder.record(AgentEnd::new(LOOP, said, now)).await?;
+    recorder.record(AgentEnd::new(LOOP, messages, now)).await?;
     recorder.sync().await?;
     show("before", &bough).await?;
 

@@ -21,8 +21,8 @@ async fn main() -> Result<(), Error> {
     let again = Bough::open(&folder).await?;
     for meta in again.list().await? {
         println!("{}: {:?}, {} messages", meta.session_id, meta.title, meta.message_count);
-        for said in again.session(meta.session_id.as_str()).messages().await? {
-            println!("  {}: {}", said.message.role().as_str(), said.text());
+        for item in again.session(meta.session_id.as_str()).messages().await? {
+            println!("  {}: {}", item.message.role().as_str(), item.text());
         }
     }
     again.close().await

@@ -16,9 +16,9 @@ async fn main() -> Result<(), Error> {
     let speaker = tokio::spawn(speak(session.clone()));
     let mut cursor = None;
     for _ in 0..4 {
-        let told = live.next().await?;
-        show(&told.event.payload);
-        cursor = Some(told.cursor);
+        let delivery = live.next().await?;
+        show(&delivery.event.payload);
+        cursor = Some(delivery.cursor);
     }
     drop(live);
     println!("(went away)");
@@ -27,9 +27,9 @@ async fn main() -> Result<(), Error> {
     if let Some(cursor) = cursor {
         let mut rest = session.watch_from(StartAt::After(cursor)).await?;
         loop {
-            let told = rest.next().await?;
-            show(&told.event.payload);
-            if matches!(told.event.payload, EventPayload::StatusChanged(_)) {
+            let delivery = rest.next().await?;
+            show(&delivery.event.payload);
+            if matches!(delivery.event.payload, EventPayload::StatusChanged(_)) {
                 break;
             }
         }

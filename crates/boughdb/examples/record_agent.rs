@@ -33,8 +33,8 @@ async fn main() -> Result<(), Error> {
     println!("{} session, {} not stored", recording.sessions.len(), recording.events_not_stored);
 
     // The same session, as a conversation and as loops.
-    for said in bough.session("chat-1").messages().await? {
-        println!("{}: {}", said.message.role().as_str(), said.text());
+    for item in bough.session("chat-1").messages().await? {
+        println!("{}: {}", item.message.role().as_str(), item.text());
     }
     if let Some(recorded) = bough.recorded("chat-1").await? {
         for one in &recorded.loops {

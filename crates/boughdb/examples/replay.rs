@@ -15,8 +15,8 @@ async fn main() -> Result<(), Error> {
         let loop_id = format!("chat.main.{number}");
         let at = Timestamp::from_unix_ms(number * 1000);
         recorder.record(AgentStart::new("agent", "chat", loop_id.as_str(), at)).await?;
-        let said = [user(&format!("Question {number}"))];
-        recorder.record(AgentEnd::new(loop_id, said, at)).await?;
+        let messages = [user(&format!("Question {number}"))];
+        recorder.record(AgentEnd::new(loop_id, messages, at)).await?;
     }
     recorder.finish().await?;
 

@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let start = AgentStart::new(agent.agent_id(), agent.session_id(), loop_id.as_str(), now);
         recorder.on_event(start.into());
         match filters.admit(&loop_id, [user(text)]) {
-            Ok(said) => drop(recorder.on_event(AgentEnd::new(loop_id, said, now).into())),
+            Ok(messages) => drop(recorder.on_event(AgentEnd::new(loop_id, messages, now).into())),
             Err(refused) => {
                 for event in refused.events(now) {
                     recorder.on_event(event);
@@ -51,8 +51,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for session in recorder.drain_completed() {
         let rotated = matches!(session.formation, SessionFormation::InactivityTimeout { .. });
         for one in &session.loops {
-            let said: Vec<String> = one.canonical_messages().map(|said| said.text()).collect();
-            println!("after a pause: {rotated}, {:?} {:?} {said:?}", one.status, one.rejection);
+            let texts: Vec<String> =
+                one.canonical_messages().map(|message| message.text()).collect();
+            println!("after a pause: {rotated}, {:?} {:?} {texts:?}", one.status, one.rejection);
         }
     }
     Ok(())

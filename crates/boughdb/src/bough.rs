@@ -43,7 +43,7 @@ impl Bough {
         let disk = platform.disk.clone();
         let store = NativeStore::open(platform, root.clone(), options).await?;
         let bough = Self::with_doors(Arc::new(store), clock.clone(), entropy);
-        // A reply that a crash left open is found here by whoever closes abandoned ones.
+        // A reply that a crash left open is found here by the task that closes abandoned ones.
         bough.service.set_open_streams(Arc::new(NativeSharedState::open(&*disk, &root)?));
         bough.service.set_search_index(Some(Arc::new(NativeIndex::in_folder(disk, &root, clock)?)));
         Ok(bough)
@@ -109,7 +109,7 @@ impl Bough {
     /// let metadata = json!({ "user": "u7" }).as_object().cloned();
     /// let request = CreateRequest { metadata: metadata.clone(), ..CreateRequest::default() };
     /// bough.create_with(request).await?;
-    /// bough.create("of somebody else").await?;
+    /// bough.create("of another team").await?;
     /// let page = bough.list_with(ListRequest { metadata, ..ListRequest::default() }).await?;
     /// assert_eq!(page.sessions.len(), 1);
     /// # Ok(())
@@ -171,10 +171,10 @@ impl Bough {
         Ok(self.session(id))
     }
 
-    /// Searches everything that was said, the best hits first: words, `"a phrase"`, `role:user`, `tool:bash`, `after:2026-10-01`.
+    /// Searches the messages of all sessions, the best hits first: words, `"a phrase"`, `role:user`, `tool:bash`, `after:2026-10-01`.
     /// [`Bough::search_with`] has further pages.
     ///
-    /// The index takes up what is new when somebody searches; a program that runs long keeps it up with
+    /// The index takes up new entries at each search; a program that runs long keeps it up with
     /// [`Service::keep_indexing`].
     pub async fn search(&self, query: &str) -> Result<SearchResponse, Error> {
         let query = query.to_owned();
@@ -233,8 +233,8 @@ impl Bough {
     /// let recorder = bough.recorder()?;
     /// let now = Timestamp::now();
     /// recorder.record(AgentStart::new("agent", "chat-1", "chat-1.main.1", now)).await?;
-    /// let said = [user("Hello"), assistant("local", "small", "Hi!")];
-    /// recorder.record(AgentEnd::new("chat-1.main.1", said, now)).await?;
+    /// let messages = [user("Hello"), assistant("local", "small", "Hi!")];
+    /// recorder.record(AgentEnd::new("chat-1.main.1", messages, now)).await?;
     /// recorder.finish().await?;
     ///
     /// // A recorded session is a session like any other, and keeps its loops.

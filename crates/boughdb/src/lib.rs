@@ -13,7 +13,7 @@
 //! let question = session.append(user("What's the weather?")).await?;
 //! session.append(user("In Porto, I mean.")).await?;
 //!
-//! let texts: Vec<String> = session.messages().await?.iter().map(|said| said.text()).collect();
+//! let texts: Vec<String> = session.messages().await?.iter().map(|message| message.text()).collect();
 //! assert_eq!(texts, ["What's the weather?", "In Porto, I mean."]);
 //!
 //! // Another try from the question on, in a session of its own.
@@ -53,9 +53,9 @@
 //! | append several entries at once, also documents | [`Session::append_many`], [`BatchEntry`] |
 //! | write a reply while it is made | [`Session::stream`], [`Reply`] |
 //! | read by id, custom type or prefix, newest first | [`Session::entries`] |
-//! | change only what nobody else changed | [`Session::append_after`], [`Session::update`], [`Session::switch_if`], [`Session::set_meta`] |
+//! | change something only if it did not change meanwhile | [`Session::append_after`], [`Session::update`], [`Session::switch_if`], [`Session::set_meta`] |
 //! | branch, fork, hide | [`Session::append_to`], [`Session::fork_with`], [`Session::hide`] |
-//! | find what was said | [`Bough::search`] |
+//! | search all sessions | [`Bough::search`] |
 //!
 //! An agent's events become sessions, too: see [`Recorder`] and [`recording`].
 //!

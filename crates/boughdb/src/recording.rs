@@ -1,7 +1,7 @@
 //! Recording: agent events in, sessions of loops out.
 //!
 //! A [`RecordedSession`] groups the loops of one agent session: which loop goes on from which, which ran side by side
-//! and which of them was chosen, which sub-agents were spawned, what each turn said and cost. [`crate::Recorder`] makes
+//! and which of them was chosen, which sub-agents were spawned, the messages and the cost of each turn. [`crate::Recorder`] makes
 //! it from the events of an agent and stores it while they arrive; [`SessionRecorder`] makes it in memory.
 //!
 //! Messages go in and come out as everywhere in this crate: [`AgentMessage`](crate::AgentMessage), made by [`user`](crate::user) and
@@ -18,8 +18,8 @@
 //! let now = Timestamp::now();
 //! recorder.record(AgentStart::new("agent", "s", "s.main.1", now)).await?;
 //! let usage = Usage { input: Some(5), output: Some(2), cost_usd: Some(0.01), ..Usage::default() };
-//! let said = [user("Hello"), assistant("local", "small", "Hi!").with_usage(usage)];
-//! recorder.record(AgentEnd::new("s.main.1", said, now)).await?;
+//! let messages = [user("Hello"), assistant("local", "small", "Hi!").with_usage(usage)];
+//! recorder.record(AgentEnd::new("s.main.1", messages, now)).await?;
 //! recorder.finish().await?;
 //!
 //! let recorded = bough.recorded("s").await?.expect("it has loops");
@@ -34,7 +34,7 @@
 //! Underneath, events and loops hold messages as the session files of phi-core do ([`PhiMessage`], [`PhiUsage`]), so that such files are
 //! read and written byte for byte, with members that this version does not know. Programs that need those members look there.
 //!
-//! Loops are told apart, and chained, by their ids:
+//! Loops are identified and chained by their ids:
 //!
 //! ```
 //! use boughdb::recording::{AgentEnd, AgentStart, SessionRecorder, SessionRecorderConfig, Timestamp};

@@ -139,8 +139,8 @@ impl Reply {
         self.add(DeltaBlock::ToolArguments, text, None).await
     }
 
-    /// Ends the message; says why the model stopped and which revision that is. `session/not_streaming` when it was closed by
-    /// somebody else.
+    /// Ends the message. Returns the stop reason and the revision of the finished message; `session/not_streaming` if another
+    /// writer closed it.
     pub async fn finish(mut self, options: FinishOptions) -> Result<FinishMessageResponse, Error> {
         self.is_open = false;
         finish(&self.session, &self.entry_id, options).await

@@ -2,8 +2,8 @@ use bough_service::{Delivery, FeedCursor, FeedItem, Subscription as FeedSubscrip
 
 use crate::Error;
 
-/// A subscription to the changes of sessions: a cursor and a wake-up. Nothing is queued for it, so a slow reader slows
-/// nobody down.
+/// A subscription to the changes of sessions: a cursor and a wake-up. Nothing is queued for it, so a slow reader
+/// does not slow others down.
 #[derive(Debug)]
 pub struct Subscription {
     feed: FeedSubscription,

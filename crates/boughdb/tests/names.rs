@@ -12,6 +12,6 @@ pub mod everything {
 
 #[test]
 fn the_types_of_messages_are_those_of_the_crate() {
-    let said: everything::AgentMessage = boughdb::user("Hello");
-    assert_eq!(said.text(), "Hello");
+    let message: everything::AgentMessage = boughdb::user("Hello");
+    assert_eq!(message.text(), "Hello");
 }

@@ -11,8 +11,8 @@ async fn session() -> Session {
 }
 
 async fn assistant_at(session: &Session, entry: &EntryId) -> boughdb::AssistantMessage {
-    let said = session.messages_to(entry).await.unwrap().pop().unwrap();
-    match said.message.as_ref() {
+    let message = session.messages_to(entry).await.unwrap().pop().unwrap();
+    match message.message.as_ref() {
         AgentMessage::Assistant(message) => message.clone(),
         other => panic!("{other:?}"),
     }
@@ -27,7 +27,7 @@ async fn aborted(session: &Session, entry: &EntryId) -> boughdb::AssistantMessag
         }
         tokio::task::yield_now().await;
     }
-    panic!("nobody closed it");
+    panic!("the reply was not closed");
 }
 
 #[tokio::test]

@@ -52,7 +52,7 @@ Examples:
   bough ls                     list the sessions that changed last
   bough -r                     pick a session and open it
   bough show last              read the newest session
-  bough search flaky test      find what was said about it
+  bough search flaky test      find messages about it
   bough tail -f last           follow it while it is written
   bough tree last              walk its branches
   bough migrate ~/.pi          bring in the sessions of pi

@@ -20,7 +20,7 @@ pub(crate) enum ErrorKind {
     Forbidden,
     /// The server does not answer.
     Unreachable,
-    /// The person said no, or pressed Ctrl-C.
+    /// The person answered no, or pressed Ctrl-C.
     Cancelled,
     /// The reader of our output closed the pipe.
     ClosedPipe,
@@ -153,19 +153,22 @@ mod tests {
     use super::*;
 
     #[derive(Debug, thiserror::Error)]
-    #[error("{said}")]
+    #[error("{text}")]
     struct Outer {
-        said: &'static str,
+        text: &'static str,
         source: std::io::Error,
     }
 
     #[test]
-    fn a_cause_is_said_once() {
-        let text = |said| {
-            let source = std::io::Error::other("no room");
-            CommandError::failed(Outer { said, source }).to_string()
+    fn a_cause_is_printed_once() {
+        let text = |outer| {
+            let source = std::io::Error::other("disk full");
+            CommandError::failed(Outer { text: outer, source }).to_string()
         };
-        assert_eq!(text("cannot write"), "cannot write: no room");
-        assert_eq!(text("cannot write (no room); make some"), "cannot write (no room); make some");
+        assert_eq!(text("cannot write"), "cannot write: disk full");
+        assert_eq!(
+            text("cannot write (disk full); make some"),
+            "cannot write (disk full); make some"
+        );
     }
 }

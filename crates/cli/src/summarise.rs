@@ -41,7 +41,7 @@ impl Configured {
             ..Overrides::default()
         };
         let loaded = load(&flags, &|name: &str| std::env::var(name).ok()).map_err(|error| {
-            CommandError::failed(error).hint("`bough config check` says what is wrong")
+            CommandError::failed(error).hint("`bough config check` shows what is wrong")
         })?;
         let compaction = loaded.config.compaction;
         Ok(Self {

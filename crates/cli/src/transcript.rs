@@ -61,9 +61,9 @@ fn shown_message(message: &AgentMessage) -> Shown {
     let mut blocks: Vec<Block> = message.content().iter().map(block).collect();
     let (speaker, heading) = match message {
         AgentMessage::User(_) => (Speaker::User, "user".to_owned()),
-        AgentMessage::Assistant(said) => {
-            blocks.extend(problem(said));
-            (Speaker::Assistant, assistant_heading(said))
+        AgentMessage::Assistant(reply) => {
+            blocks.extend(problem(reply));
+            (Speaker::Assistant, assistant_heading(reply))
         }
         AgentMessage::FunctionResult(result) => {
             let failed = if result.is_error { " failed" } else { "" };
@@ -79,23 +79,23 @@ fn shown_message(message: &AgentMessage) -> Shown {
     Shown { speaker, heading, blocks }
 }
 
-fn assistant_heading(said: &AssistantMessage) -> String {
-    let usage = said.usage.as_ref();
+fn assistant_heading(reply: &AssistantMessage) -> String {
+    let usage = reply.usage.as_ref();
     let output = usage.and_then(|usage| usage.output).filter(|output| *output > 0);
     let output = output.map(|output| format!(" · {} out", tokens(output)));
-    let model = Some(&said.model).filter(|model| !model.is_empty());
+    let model = Some(&reply.model).filter(|model| !model.is_empty());
     let model = model.map(|model| format!(" {model}"));
     format!("assistant{}{}", model.unwrap_or_default(), output.unwrap_or_default())
 }
 
-fn problem(said: &AssistantMessage) -> Option<Block> {
-    let what = match said.stop_reason {
+fn problem(reply: &AssistantMessage) -> Option<Block> {
+    let what = match reply.stop_reason {
         StopReason::End | StopReason::FunctionCall => return None,
         StopReason::Length => "cut off at the output limit",
         StopReason::Aborted => "aborted",
         StopReason::Error => "failed",
     };
-    let body = said.error_message.clone().unwrap_or_default();
+    let body = reply.error_message.clone().unwrap_or_default();
     Some(Block { kind: BlockKind::Problem, title: what.to_owned(), body })
 }
 
@@ -236,9 +236,9 @@ mod tests {
     #[test]
     fn an_answer_of_an_unnamed_model_has_a_plain_heading() {
         for (model, heading) in [("", "assistant"), ("m", "assistant m")] {
-            let said = json!({"role": "assistant", "timestamp": 0, "model": model, "provider": "p",
+            let reply = json!({"role": "assistant", "timestamp": 0, "model": model, "provider": "p",
                 "stop_reason": "end", "content": []});
-            check(json!({"message": said}), Speaker::Assistant, heading, &[]);
+            check(json!({"message": reply}), Speaker::Assistant, heading, &[]);
         }
     }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 const AT: &str = "2026-02-07T14:00:00.000Z";
 
-fn said(id: &str, parent: Option<&str>, text: &str) -> Value {
+fn user_line(id: &str, parent: Option<&str>, text: &str) -> Value {
     json!({"type": "message", "id": id, "parentId": parent, "timestamp": AT,
         "message": {"role": "user", "content": text, "timestamp": 1}})
 }
@@ -36,12 +36,12 @@ fn with_file(name: &str, lines: &[Value]) -> (Place, String) {
 }
 
 fn conversation() -> [Value; 2] {
-    [said("a1", None, "Hello"), said("a2", Some("a1"), "More")]
+    [user_line("a1", None, "Hello"), user_line("a2", Some("a1"), "More")]
 }
 
 #[test]
 fn a_text_that_was_cut_in_the_middle_of_a_character_is_shown_and_counted() {
-    let (place, file) = with_file("cut", &[said("a1", None, "HALF")]);
+    let (place, file) = with_file("cut", &[user_line("a1", None, "HALF")]);
     let text = std::fs::read_to_string(&file).unwrap().replace("HALF", "cut \\ud83d");
     std::fs::write(&file, &text).unwrap();
     assert!(place.ok(&["show", &file]).contains("cut \u{fffd}"));
@@ -110,7 +110,7 @@ fn a_file_that_grew_since_is_refused_with_the_right_reason() {
     let (place, file) = with_file("grew", &conversation());
     place.ok(&["migrate", &file]);
     let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, format!("{text}{}\n", said("a3", Some("a2"), "by pi"))).unwrap();
+    std::fs::write(&file, format!("{text}{}\n", user_line("a3", Some("a2"), "by pi"))).unwrap();
     let answered = place.run(&["migrate", &file]);
     assert!(answered.err.contains("changed since it was brought in"), "{answered:?}");
     assert!(answered.err.contains("bough rollback grew"), "{answered:?}");
@@ -208,7 +208,7 @@ fn a_file_that_grew_since_is_said_to_by_every_command_that_shows_it() {
         assert_eq!((answered.code, answered.err.as_str()), (0, ""), "{args:?}");
     }
     let text = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(&file, format!("{text}{}\n", said("a3", Some("a2"), "by pi"))).unwrap();
+    std::fs::write(&file, format!("{text}{}\n", user_line("a3", Some("a2"), "by pi"))).unwrap();
     for (before, args) in quiet.iter().zip(commands) {
         let answered = place.run(args);
         assert_eq!((answered.code, &answered.out), (0, &before.out), "{args:?}");

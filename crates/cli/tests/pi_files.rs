@@ -25,7 +25,7 @@ fn header(id: &str) -> Value {
     json!({"type": "session", "version": 3, "id": id, "timestamp": "2026-02-07T14:00:00.000Z", "cwd": "/p"})
 }
 
-fn said(id: &str, parent: Option<&str>, text: &str) -> Value {
+fn user_line(id: &str, parent: Option<&str>, text: &str) -> Value {
     json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2026-02-07T14:00:01.000Z",
         "message": {"role": "user", "content": text, "timestamp": 1}})
 }
@@ -39,9 +39,9 @@ fn with_file() -> (Place, String) {
     let place = Place::new();
     let lines = [
         header("pi-session"),
-        said("a1", None, "Hello"),
-        said("a2", Some("a1"), "One way"),
-        said("a3", Some("a1"), "Another way"),
+        user_line("a1", None, "Hello"),
+        user_line("a2", Some("a1"), "One way"),
+        user_line("a3", Some("a1"), "Another way"),
     ];
     let file = place.file(NAME);
     write(&file, &text_of(&lines));
@@ -76,7 +76,7 @@ fn titles(listed: &Value) -> Vec<&str> {
 fn a_pi_file_is_brought_in_and_given_back() {
     let place = Place::new();
     let file = place.file("2026-02-07T14-00-00.000Z_0f0e0d0c.jsonl");
-    let lines = [header("0f0e0d0c"), said("a1", None, "Hello")];
+    let lines = [header("0f0e0d0c"), user_line("a1", None, "Hello")];
     write(&file, &text_of(&lines));
     let path = file.display().to_string();
     assert!(place.ok(&["migrate", &path, "--dry-run"]).contains("brought in"));
@@ -101,11 +101,11 @@ fn a_pi_file_is_brought_in_and_given_back() {
 fn a_directory_of_files_is_brought_in_as_far_as_it_can_be_and_the_rest_is_named() {
     let place = Place::new();
     let folder = place.file("sessions");
-    let said = |text: &str| said("a1", None, text);
+    let first = |text: &str| user_line("a1", None, text);
     let (one, two) = (header("one"), header("two"));
-    write(&folder.join("a.jsonl"), &format!("{one}\n{}\n", said("first")));
-    write(&folder.join("b.jsonl"), &format!("{one}\n{}\n", said("another")));
-    write(&folder.join("c.jsonl"), &format!("{two}\n{}\nnot json\n", said("odd")));
+    write(&folder.join("a.jsonl"), &format!("{one}\n{}\n", first("first")));
+    write(&folder.join("b.jsonl"), &format!("{one}\n{}\n", first("another")));
+    write(&folder.join("c.jsonl"), &format!("{two}\n{}\nnot json\n", first("odd")));
     write(&folder.join("d.jsonl"), "nothing of the kind\n");
     let path = folder.display().to_string();
 
@@ -143,7 +143,7 @@ fn a_file_that_was_not_brought_in_is_read_and_written_as_it_is() {
     assert_eq!(renamed.code, 1);
     assert!(
         renamed.err.contains("program's file"),
-        "what it has no place for is said: {}",
+        "what it cannot hold is listed: {}",
         renamed.err
     );
 }
@@ -162,7 +162,7 @@ fn a_file_is_followed_while_pi_writes_it() {
     let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
     assert_eq!(next()["payload"]["entry_id"], "a1");
     assert_eq!(next()["payload"]["entry_id"], "a3");
-    add(&file, &said("a4", Some("a3"), "Written by pi"));
+    add(&file, &user_line("a4", Some("a3"), "Written by pi"));
     let news = next();
     assert_eq!(news["type"], "session::message-added");
     assert_eq!(news["payload"]["message"]["content"][0]["text"], "Written by pi");
@@ -177,7 +177,7 @@ fn what_is_brought_in_is_listed_at_once() {
     place.ok(&["migrate", &file]);
     assert_eq!(titles(&place.json(&["ls"])), ["pi-session"]);
     let second = place.file("pi/second.jsonl");
-    write(&second, &text_of(&[header("second"), said("b", None, "Two")]));
+    write(&second, &text_of(&[header("second"), user_line("b", None, "Two")]));
     place.ok(&["migrate", &place.file("pi").display().to_string()]);
     assert_eq!(place.json(&["ls"])["sessions"].as_array().unwrap().len(), 2);
 }
@@ -189,7 +189,7 @@ fn what_is_salvaged_is_listed_at_once_also_beside_other_sessions() {
     let rescued = place.file("rescued").display().to_string();
     place.ok(&["salvage", "--to", &rescued, "pi-session"]);
     assert_eq!(titles(&place.json(&["ls", "--data-dir", &rescued])), ["pi-session"]);
-    write(&place.file("pi/other.jsonl"), &text_of(&[header("other"), said("b", None, "Two")]));
+    write(&place.file("pi/other.jsonl"), &text_of(&[header("other"), user_line("b", None, "Two")]));
     place.ok(&["migrate", &place.file("pi/other.jsonl").display().to_string()]);
     place.ok(&["salvage", "--to", &rescued, "other"]);
     let listed = place.json(&["ls", "--data-dir", &rescued]);
@@ -205,7 +205,7 @@ fn a_session_that_went_back_is_served_from_its_file() {
     place.ok(&["rollback", "pi-session", "--yes"]);
     assert_eq!(titles(&place.json(&["ls"])), ["pi-session"], "it is still there");
     assert_eq!(messages(&place, "pi-session"), 2);
-    add(&file, &said("a4", Some("a3"), "By pi"));
+    add(&file, &user_line("a4", Some("a3"), "By pi"));
     assert_eq!(messages(&place, "pi-session"), 3, "what pi writes is seen");
     place.ok(&["label", "pi-session", "a4", "by-pi"]);
     assert_eq!(lines_of(&file).last().unwrap()["label"], "by-pi", "what we write is in the file");
@@ -222,10 +222,10 @@ fn a_session_that_went_back_is_served_from_its_file() {
 #[test]
 fn a_catalogue_made_anew_lists_what_files_answer_for() {
     let (place, file) = with_file();
-    write(&place.file("pi/other.jsonl"), &text_of(&[header("other"), said("b", None, "Two")]));
+    write(&place.file("pi/other.jsonl"), &text_of(&[header("other"), user_line("b", None, "Two")]));
     place.ok(&["migrate", &place.file("pi").display().to_string()]);
     place.ok(&["rollback", "pi-session", "--yes"]);
-    add(&file, &said("a4", Some("a3"), "By pi"));
+    add(&file, &user_line("a4", Some("a3"), "By pi"));
     let without_catalogue = || {
         for name in ["catalogue.sqlite", "catalogue.sqlite-wal", "catalogue.sqlite-shm"] {
             drop(std::fs::remove_file(place.data_dir().join(name)));
@@ -266,11 +266,11 @@ fn everything_odd_in_a_file_is_kept_and_said() {
     let file = place.file(NAME);
     let odd = [
         header("odd").to_string(),
-        said("a", None, "first").to_string(),
+        user_line("a", None, "first").to_string(),
         "not json at all".to_owned(),
-        said("a", None, "the same id").to_string(),
-        said("b", Some("nobody"), "an orphan").to_string(),
-        said("c", Some("c"), "its own parent").to_string(),
+        user_line("a", None, "the same id").to_string(),
+        user_line("b", Some("nobody"), "an orphan").to_string(),
+        user_line("c", Some("c"), "its own parent").to_string(),
         json!({"type": "from_the_future", "id": "d", "parentId": "b", "timestamp": "2026-02-07T14:00:01.000Z", "x": [1, 2]}).to_string(),
         "{\"type\":\"mess".to_owned(),
     ];
@@ -279,7 +279,7 @@ fn everything_odd_in_a_file_is_kept_and_said() {
     let brought = place.run(&["migrate", &path]);
     assert_eq!(brought.code, 0, "{brought:?}");
     for word in ["not json", "duplicate id", "parent missing", "parent self", "torn"] {
-        assert!(brought.err.contains(word), "{word:?} is not said: {}", brought.err);
+        assert!(brought.err.contains(word), "{word:?} is missing: {}", brought.err);
     }
     let exported = place.ok(&["export", "odd", "--format", "pi"]);
     let exported: Vec<&str> = exported.lines().collect();
@@ -309,7 +309,7 @@ fn a_migration_and_a_rollback_that_are_killed_are_recovered_by_the_next_command(
     let id = |number: usize| format!("e{number}");
     lines.extend((0..ENTRIES).map(|number| {
         let parent = number.checked_sub(1).map(id);
-        said(&id(number), parent.as_deref(), &format!("message {number}"))
+        user_line(&id(number), parent.as_deref(), &format!("message {number}"))
     }));
     write(&file, &text_of(&lines));
     let path = file.display().to_string();
@@ -345,10 +345,10 @@ fn a_very_long_line_is_brought_in_with_bounded_memory() {
     writeln!(out, "{}", header("long")).unwrap();
     // Line breaks are escaped, so the text differs from the bytes in the file.
     let text = "fifteen letters\n".repeat(LINE / 17);
-    writeln!(out, "{}", said("a", None, &text)).unwrap();
+    writeln!(out, "{}", user_line("a", None, &text)).unwrap();
     let filler = "y".repeat(100_000);
     for number in 0..100 {
-        writeln!(out, "{}", said(&format!("f{number}"), Some("a"), &filler)).unwrap();
+        writeln!(out, "{}", user_line(&format!("f{number}"), Some("a"), &filler)).unwrap();
     }
     out.flush().unwrap();
     let path = file.display().to_string();

@@ -214,8 +214,8 @@ fn fields_that_are_not_kept_are_named_once() {
     let types: std::collections::BTreeSet<&str> =
         events.iter().map(|event| event["type"].as_str().unwrap()).collect();
     for name in &types {
-        let said = format!("{name} has a field \"trace_id\" that is not kept");
-        assert_eq!(answered.err.matches(&said).count(), 1, "{name}: {}", answered.err);
+        let warning = format!("{name} has a field \"trace_id\" that is not kept");
+        assert_eq!(answered.err.matches(&warning).count(), 1, "{name}: {}", answered.err);
     }
     let start = &mut events[0];
     for field in 0..30 {
@@ -269,15 +269,15 @@ fn record_and_kill(place: &Place, events: &[Value]) -> Vec<Value> {
         answered.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
     };
     let streamed = |event: &&Value| event["type"] != json!("MessageUpdate");
-    let said: Vec<Value> = events.iter().filter(streamed).cloned().collect();
-    wait_until("the recording of every event", || replayed().len() == said.len());
+    let recorded_events: Vec<Value> = events.iter().filter(streamed).cloned().collect();
+    wait_until("the recording of every event", || replayed().len() == recorded_events.len());
     assert_eq!(loops(place, id).last().unwrap()["status"], "running");
     // On unix this is kill -9.
     recorder.kill().unwrap();
     recorder.wait().unwrap();
     drop(stdin);
-    assert_eq!(normal(&json!(replayed())), normal(&json!(said)));
-    said
+    assert_eq!(normal(&json!(replayed())), normal(&json!(recorded_events)));
+    recorded_events
 }
 
 /// A stream that is recorded again as a whole gives the session of an uninterrupted recording.
@@ -302,7 +302,7 @@ fn what_was_stored_survives_a_killed_recorder_and_recording_goes_on() {
     let events = real_run();
     let id = events[0]["session_id"].as_str().unwrap().to_owned();
     let first_end = first_end_among(&events);
-    let said = record_and_kill(&place, &events[..first_end + 4]);
+    let recorded_events = record_and_kill(&place, &events[..first_end + 4]);
 
     // The agent was killed too: it starts a third loop from the first, in the same session.
     let mut third = events[0].clone();
@@ -319,7 +319,7 @@ fn what_was_stored_survives_a_killed_recorder_and_recording_goes_on() {
         sessions[0]["loops"].as_array().unwrap().iter().map(|record| &record["status"]).collect();
     assert_eq!(statuses, ["Completed", "Aborted", "Completed"]);
     let second = &sessions[0]["loops"][1];
-    let heard = said.len() - first_end_among(&said) - 1;
+    let heard = recorded_events.len() - first_end_among(&recorded_events) - 1;
     assert_eq!(second["events"].as_array().unwrap().len(), heard, "up to the last one stored");
     assert_eq!(loops(&place, &id).len(), 3);
     assert!(place.ok(&["verify"]).contains("0 damaged"));
@@ -338,8 +338,8 @@ fn a_recorded_session_is_listed_read_walked_and_forked_like_any_other() {
     assert_eq!(listed["sessions"][0]["session_id"], "sess-a", "{listed}");
     let texts = |out: &str, messages: &Value| {
         let loops = messages.as_array().unwrap().iter();
-        let said = loops.map(|message| message["content"][0]["text"].as_str().unwrap().to_owned());
-        said.filter(|text| out.contains(text.as_str())).count()
+        let texts = loops.map(|message| message["content"][0]["text"].as_str().unwrap().to_owned());
+        texts.filter(|text| out.contains(text.as_str())).count()
     };
     let session = &case["expected"]["drains"][0][0]["session"];
     let branch = |is_selected: bool| {

@@ -22,7 +22,7 @@ fn events(turns: usize) -> Vec<Value> {
     let mut events = vec![json!({"type": "AgentStart", "agent_id": "a", "session_id": "sess",
         "loop_id": LOOP, "parent_loop_id": null, "continuation_kind": "Initial",
         "timestamp": at(0), "metadata": null, "config_snapshot": null})];
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     for turn in 0..turns {
         let answer = json!({"role": "assistant", "model": "m", "provider": "p", "timestamp": 1,
             "stopReason": "stop", "usage": {"input": 1, "output": 1, "cache_read": 0,
@@ -33,7 +33,7 @@ fn events(turns: usize) -> Vec<Value> {
         events.push(json!({"type": "TurnStart", "loop_id": LOOP, "turn_index": turn,
             "timestamp": at(turn), "triggered_by": "User"}));
         for message in [question, answer.clone()] {
-            said.push(message.clone());
+            messages.push(message.clone());
             for kind in ["MessageStart", "MessageEnd"] {
                 events.push(json!({"type": kind, "loop_id": LOOP, "message": message}));
             }
@@ -44,7 +44,7 @@ fn events(turns: usize) -> Vec<Value> {
             "total_tokens": 2}}));
     }
     events.push(
-        json!({"type": "AgentEnd", "loop_id": LOOP, "messages": said, "timestamp": at(turns),
+        json!({"type": "AgentEnd", "loop_id": LOOP, "messages": messages, "timestamp": at(turns),
         "usage": {"input": 1, "output": 1, "cache_read": 0, "cache_write": 0, "reasoning": 0,
         "total_tokens": 2}, "rejection": null}),
     );

@@ -33,19 +33,23 @@ fn post(address: &str, path: &str, body: &Value) {
 #[test]
 fn what_was_said_is_found_with_a_way_to_open_it() {
     let place = Place::new();
-    let (session, said) = place.with(async |sessions| sessions.conversation("Date parser").await);
+    let (session, entry_ids) =
+        place.with(async |sessions| sessions.conversation("Date parser").await);
     let found = place.json(&["search", "fixed"]);
-    assert_eq!(entries(&found), [said[3].as_str()]);
+    assert_eq!(entries(&found), [entry_ids[3].as_str()]);
     assert_eq!(found["hits"][0]["snippet"]["highlights"], json!([[0, 5]]));
     assert_eq!(found["index"]["is_complete"], json!(true));
     let shown = place.run(&["search", "src/date.rs", "tool:read"]);
     assert!(shown.out.contains("Date parser") && shown.out.contains("src/date.rs"), "{shown:?}");
-    assert!(shown.err.contains(&format!("bough show {session} --leaf {}", said[1])), "{shown:?}");
+    assert!(
+        shown.err.contains(&format!("bough show {session} --leaf {}", entry_ids[1])),
+        "{shown:?}"
+    );
     let colored = place.ok(&["search", "fixed", "--color", "always"]);
     assert!(colored.contains("\u{1b}[33mFixed\u{1b}[0m"), "{colored:?}");
     let one = place.json(&["search", "\"date parser\"", "is:title"]);
     assert_eq!(one["hits"].as_array().unwrap().len(), 1);
-    assert_eq!(entries(&place.json(&["search", "世界"])), [said[5].as_str()]);
+    assert_eq!(entries(&place.json(&["search", "世界"])), [entry_ids[5].as_str()]);
     assert_eq!(place.run(&["search", "nowhere"]).out, "");
 }
 
@@ -114,36 +118,38 @@ fn a_query_that_cannot_be_read_says_what_to_write() {
 #[test]
 fn deleted_sessions_are_not_found_and_restored_ones_are() {
     let place = Place::new();
-    let (session, said) = place.with(async |sessions| sessions.conversation("Date parser").await);
+    let (session, entry_ids) =
+        place.with(async |sessions| sessions.conversation("Date parser").await);
     let session = session.as_str();
-    assert_eq!(entries(&place.json(&["search", "fixed"])), [said[3].as_str()]);
+    assert_eq!(entries(&place.json(&["search", "fixed"])), [entry_ids[3].as_str()]);
     place.ok(&["rm", session, "--yes"]);
     assert!(entries(&place.json(&["search", "fixed"])).is_empty());
     place.ok(&["restore", session]);
-    assert_eq!(entries(&place.json(&["search", "fixed"])), [said[3].as_str()]);
+    assert_eq!(entries(&place.json(&["search", "fixed"])), [entry_ids[3].as_str()]);
 }
 
 #[test]
 fn an_index_that_is_gone_or_damaged_is_built_again() {
     let place = Place::new();
-    let (_, said) = place.with(async |sessions| sessions.conversation("Date parser").await);
-    assert_eq!(entries(&place.json(&["search", "fixed"])), [said[3].as_str()]);
+    let (_, entry_ids) = place.with(async |sessions| sessions.conversation("Date parser").await);
+    assert_eq!(entries(&place.json(&["search", "fixed"])), [entry_ids[3].as_str()]);
     let index = place.data_dir().join("search.sqlite");
     std::fs::remove_file(&index).unwrap();
-    assert_eq!(entries(&place.json(&["search", "fixed"])), [said[3].as_str()]);
+    assert_eq!(entries(&place.json(&["search", "fixed"])), [entry_ids[3].as_str()]);
     for suffix in ["-wal", "-shm"] {
         drop(std::fs::remove_file(place.data_dir().join(format!("search.sqlite{suffix}"))));
     }
     std::fs::write(&index, "not a database ".repeat(999)).unwrap();
-    assert_eq!(entries(&place.json(&["search", "fixed"])), [said[3].as_str()]);
+    assert_eq!(entries(&place.json(&["search", "fixed"])), [entry_ids[3].as_str()]);
     assert_eq!(place.json(&["reindex"])["index"]["is_complete"], json!(true));
-    assert_eq!(entries(&place.json(&["search", "fixed"])), [said[3].as_str()]);
+    assert_eq!(entries(&place.json(&["search", "fixed"])), [entry_ids[3].as_str()]);
 }
 
 #[test]
 fn a_server_searches_over_http_and_commands_beside_it_share_its_index() {
     let place = Place::new();
-    let (session, said) = place.with(async |sessions| sessions.conversation("Date parser").await);
+    let (session, entry_ids) =
+        place.with(async |sessions| sessions.conversation("Date parser").await);
     let server = Server::start(&place);
     let through = |query: &str| loop {
         let found = place.json(&["search", query, "--server", &server.address]);
@@ -151,13 +157,13 @@ fn a_server_searches_over_http_and_commands_beside_it_share_its_index() {
             return found;
         }
     };
-    assert_eq!(entries(&through("fixed")), [said[3].as_str()]);
+    assert_eq!(entries(&through("fixed")), [entry_ids[3].as_str()]);
     place.ok(&["rename", session.as_str(), "Another title", "--server", &server.address]);
     assert_eq!(through("is:title another")["hits"].as_array().unwrap().len(), 1);
-    assert_eq!(entries(&place.json(&["search", "fixed"])), [said[3].as_str()], "beside it");
+    assert_eq!(entries(&place.json(&["search", "fixed"])), [entry_ids[3].as_str()], "beside it");
     assert_eq!(place.json(&["search", "is:title another"])["hits"].as_array().unwrap().len(), 1);
     place.ok(&["reindex", "--server", &server.address]);
-    assert_eq!(entries(&through("fixed")), [said[3].as_str()]);
+    assert_eq!(entries(&through("fixed")), [entry_ids[3].as_str()]);
 }
 
 #[test]

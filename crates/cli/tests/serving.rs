@@ -101,16 +101,16 @@ fn every_command_of_a_session_works_on_a_server_elsewhere() {
 fn an_export_is_the_same_here_beside_a_server_and_through_one() {
     let place = Place::new();
     let file = place.file("pi/2026-02-07T14-00-00.000Z_0f0e0d0c.jsonl");
-    let said = |id: &str, parent: Value, text: &str| {
+    let user_line = |id: &str, parent: Value, text: &str| {
         json!({"type": "message", "id": id, "parentId": parent, "timestamp": "2026-02-07T14:00:01.000Z",
             "message": {"role": "user", "content": text, "timestamp": 1}, "kept": 1.50})
     };
     let lines = [
         json!({"type": "session", "version": 3, "id": "from-pi", "timestamp": "2026-02-07T14:00:00.000Z", "cwd": "/p"}),
-        said("a1", Value::Null, "Hello"),
-        said("a2", json!("a1"), "One way"),
+        user_line("a1", Value::Null, "Hello"),
+        user_line("a2", json!("a1"), "One way"),
         json!({"type": "of_the_future", "id": "a3", "parentId": "a1", "timestamp": "2026-02-07T14:00:01.000Z"}),
-        said("a4", json!("a3"), "Another way"),
+        user_line("a4", json!("a3"), "Another way"),
     ];
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -191,7 +191,7 @@ fn recorded(place: &Place, session: &str, tokens: u64) {
         "loop_id": loop_id, "parent_loop_id": null, "continuation_kind": "Initial",
         "timestamp": "2026-02-07T14:00:00Z", "metadata": null,
         "config_snapshot": config_snapshot(2_000)})];
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     for turn in 0..6 {
         let text = |text: String| json!([{"type": "text", "text": text}]);
         let question = json!({"role": "user", "content": text(format!("question {turn} {}", "x".repeat(400))), "timestamp": turn});
@@ -200,10 +200,11 @@ fn recorded(place: &Place, session: &str, tokens: u64) {
         for message in [question, answer] {
             events.push(json!({"type": "MessageStart", "loop_id": loop_id, "message": message}));
             events.push(json!({"type": "MessageEnd", "loop_id": loop_id, "message": message}));
-            said.push(message);
+            messages.push(message);
         }
     }
-    events.push(json!({"type": "AgentEnd", "loop_id": loop_id, "messages": said, "usage": usage,
+    events
+        .push(json!({"type": "AgentEnd", "loop_id": loop_id, "messages": messages, "usage": usage,
         "timestamp": "2026-02-07T14:00:05Z", "rejection": null}));
     let file = place.file(&format!("{session}.jsonl"));
     let lines: String = events.iter().map(|event| format!("{event}\n")).collect();

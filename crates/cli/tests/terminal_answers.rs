@@ -142,9 +142,9 @@ fn copies_without_a_price_have_no_brackets() {
     let place = Place::new();
     let (session, entries) = place.with(async |sessions| {
         let session = sessions.create("Free").await;
-        let AgentMessage::Assistant(mut said) = answer("For nothing") else { unreachable!() };
-        said.usage = Some(Usage { input: Some(1), ..Usage::default() });
-        let messages = vec![user("What?"), AgentMessage::Assistant(said)];
+        let AgentMessage::Assistant(mut reply) = answer("For nothing") else { unreachable!() };
+        reply.usage = Some(Usage { input: Some(1), ..Usage::default() });
+        let messages = vec![user("What?"), AgentMessage::Assistant(reply)];
         let entries = sessions.append_many(&session, messages).await;
         (session, entries)
     });
@@ -207,10 +207,10 @@ fn a_context_is_as_large_as_compaction_takes_it_for() {
     let place = Place::new();
     let session = place.with(async |sessions| {
         let session = sessions.create("Sizes").await;
-        let AgentMessage::Assistant(mut said) = answer("Done.") else { unreachable!() };
-        said.usage = Some(Usage { input: Some(176_000), output: Some(500), ..Usage::default() });
+        let AgentMessage::Assistant(mut reply) = answer("Done.") else { unreachable!() };
+        reply.usage = Some(Usage { input: Some(176_000), output: Some(500), ..Usage::default() });
         let messages =
-            vec![user(&"word ".repeat(500)), AgentMessage::Assistant(said), user("And now?")];
+            vec![user(&"word ".repeat(500)), AgentMessage::Assistant(reply), user("And now?")];
         sessions.append_many(&session, messages).await;
         session
     });
@@ -317,14 +317,14 @@ fn a_long_session_of_a_known_model_is_compacted_by_itself() {
     let place = Place::new();
     let session = place.with(async |sessions| {
         let session = sessions.create("Of pi").await;
-        let AgentMessage::Assistant(mut said) = answer("Done.") else { unreachable!() };
-        said.model = "claude-sonnet-4-5".to_owned();
-        said.usage = Some(Usage { input: Some(190_000), output: Some(500), ..Usage::default() });
+        let AgentMessage::Assistant(mut reply) = answer("Done.") else { unreachable!() };
+        reply.model = "claude-sonnet-4-5".to_owned();
+        reply.usage = Some(Usage { input: Some(190_000), output: Some(500), ..Usage::default() });
         let messages = vec![
             user("Fix it"),
             result("c", &"line\n".repeat(20_000)),
             user(&"word ".repeat(20_000)),
-            AgentMessage::Assistant(said),
+            AgentMessage::Assistant(reply),
         ];
         sessions.append_many(&session, messages).await;
         session

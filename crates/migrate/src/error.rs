@@ -138,7 +138,7 @@ pub enum MigrateError {
         /// The file.
         address: String,
     },
-    /// An entry cannot be said in the file's format.
+    /// An entry cannot be written in the file's format.
     #[error("{reason}")]
     NotRepresentable {
         /// Why.

@@ -1,7 +1,7 @@
 //! Entries as lines of a pi file.
 //!
-//! An entry that came from pi is given back as it came. Any other is said in pi's words; what pi has no
-//! word for is said as a custom entry, never left out.
+//! An entry that came from pi is given back as it came. Any other is written in pi's format; what pi cannot
+//! express becomes a custom entry and is never left out.
 
 use bough_session::{
     AgentMessage, AssistantMessage, Bookkeeping, Canonical, ContentBlock, CustomMessage,
@@ -72,7 +72,7 @@ pub(crate) fn version_1_line_of(
     Ok(Value::Object(members).to_string())
 }
 
-/// The JSON of a pi entry that nobody changed here, in the words of the current version: what reading a
+/// The JSON of a pi entry that was not changed here, in the words of the current version: what reading a
 /// version-1 file added is left in, and an extension's message is called what it is called now.
 fn unchanged(entry: &Entry) -> Option<String> {
     let EntryBody::Foreign(body) = &entry.body else { return None };
@@ -88,12 +88,12 @@ pub(crate) fn with_identity(json: &str, id: &str, parent: Option<&str>) -> Optio
     let ParsedLine::Object(line_header) = parse_line(json) else { return None };
     let mut missing = String::new();
     match &line_header.id {
-        Field::Text(said) if said == id => {}
+        Field::Text(given) if given == id => {}
         Field::Absent => missing.push_str(&format!(",\"id\":{}", Value::from(id))),
         _ => return None,
     }
     match (&line_header.parent, parent) {
-        (Field::Text(said), Some(wanted)) if said == wanted => {}
+        (Field::Text(given), Some(wanted)) if given == wanted => {}
         (Field::Null, None) => {}
         (Field::Absent, _) => {
             missing.push_str(&format!(",\"parentId\":{}", json!(parent)));
@@ -137,36 +137,36 @@ fn patched(entry: &Entry) -> Option<(String, Map<String, Value>)> {
 }
 
 fn message_rest(message: &AgentMessage) -> Map<String, Value> {
-    let said = match message {
-        AgentMessage::User(said) => json!({
-            "role": "user", "content": blocks(&said.content), "timestamp": said.timestamp,
+    let value = match message {
+        AgentMessage::User(user) => json!({
+            "role": "user", "content": blocks(&user.content), "timestamp": user.timestamp,
         }),
-        AgentMessage::Assistant(said) => assistant(said),
-        AgentMessage::FunctionResult(said) => tool_result(said),
-        AgentMessage::Custom(said) => custom_message(said),
+        AgentMessage::Assistant(reply) => assistant(reply),
+        AgentMessage::FunctionResult(result) => tool_result(result),
+        AgentMessage::Custom(custom) => custom_message(custom),
     };
-    Map::from_iter([("message".to_owned(), said)])
+    Map::from_iter([("message".to_owned(), value)])
 }
 
-fn assistant(said: &AssistantMessage) -> Value {
+fn assistant(reply: &AssistantMessage) -> Value {
     let mut message = json!({
         "role": "assistant",
-        "content": blocks(&said.content),
+        "content": blocks(&reply.content),
         "api": "unknown",
-        "provider": said.provider,
-        "model": said.model,
-        "usage": usage(said.usage.as_ref()),
-        "stopReason": stop_reason(said),
-        "timestamp": said.timestamp,
+        "provider": reply.provider,
+        "model": reply.model,
+        "usage": usage(reply.usage.as_ref()),
+        "stopReason": stop_reason(reply),
+        "timestamp": reply.timestamp,
     });
-    if let (Some(text), Some(members)) = (&said.error_message, message.as_object_mut()) {
+    if let (Some(text), Some(members)) = (&reply.error_message, message.as_object_mut()) {
         members.insert("errorMessage".to_owned(), Value::from(text.as_str()));
     }
     message
 }
 
-fn stop_reason(said: &AssistantMessage) -> &str {
-    match said.stop_reason {
+fn stop_reason(reply: &AssistantMessage) -> &str {
+    match reply.stop_reason {
         StopReason::End => "stop",
         StopReason::Length => "length",
         StopReason::FunctionCall => "toolUse",
@@ -194,28 +194,28 @@ fn usage(usage: Option<&Usage>) -> Value {
     })
 }
 
-fn tool_result(said: &FunctionResultMessage) -> Value {
+fn tool_result(result: &FunctionResultMessage) -> Value {
     json!({
         "role": "toolResult",
-        "toolCallId": said.function_call_id,
-        "toolName": said.function_id,
-        "content": blocks(&said.content),
-        "details": said.details,
-        "isError": said.is_error,
-        "timestamp": said.timestamp,
+        "toolCallId": result.function_call_id,
+        "toolName": result.function_id,
+        "content": blocks(&result.content),
+        "details": result.details,
+        "isError": result.is_error,
+        "timestamp": result.timestamp,
     })
 }
 
-fn custom_message(said: &CustomMessage) -> Value {
-    let shown = said.display.as_deref() != Some("false");
+fn custom_message(custom: &CustomMessage) -> Value {
+    let shown = custom.display.as_deref() != Some("false");
     let mut message = json!({
         "role": "custom",
-        "customType": said.custom_type,
-        "content": blocks(&said.content),
+        "customType": custom.custom_type,
+        "content": blocks(&custom.content),
         "display": shown,
-        "timestamp": said.timestamp,
+        "timestamp": custom.timestamp,
     });
-    if let (Some(details), Some(members)) = (&said.details, message.as_object_mut()) {
+    if let (Some(details), Some(members)) = (&custom.details, message.as_object_mut()) {
         members.insert("details".to_owned(), details.value());
     }
     message
@@ -232,11 +232,11 @@ fn block(block: &ContentBlock) -> Value {
             json!({"type": "image", "data": image.data, "mimeType": image.mime})
         }
         ContentBlock::Thinking(thought) => {
-            let mut said = json!({"type": "thinking", "thinking": thought.text});
-            if let (Some(signature), Some(members)) = (&thought.signature, said.as_object_mut()) {
+            let mut block = json!({"type": "thinking", "thinking": thought.text});
+            if let (Some(signature), Some(members)) = (&thought.signature, block.as_object_mut()) {
                 members.insert("thinkingSignature".to_owned(), Value::from(signature.as_str()));
             }
-            said
+            block
         }
         ContentBlock::FunctionCall(call) => json!({
             "type": "toolCall", "id": call.id, "name": call.function_id,
@@ -254,7 +254,7 @@ fn custom_rest(custom: &CustomPayload) -> (String, Map<String, Value>) {
         Value::Object(members) => members,
         _ => Map::new(),
     };
-    let said = Bookkeeping::from_payload(custom).map(|known| match known {
+    let known = Bookkeeping::from_payload(custom).map(|known| match known {
         Bookkeeping::ModelChange(change) => {
             ("model_change", json!({"provider": change.provider, "modelId": change.model_id}))
         }
@@ -285,7 +285,7 @@ fn custom_rest(custom: &CustomPayload) -> (String, Map<String, Value>) {
             ("label", some(json!({"targetId": label.target_id, "label": label.label})))
         }
     });
-    let (kind, rest) = said.unwrap_or_else(|| {
+    let (kind, rest) = known.unwrap_or_else(|| {
         ("custom", json!({"customType": custom.custom_type, "data": custom.data}))
     });
     (kind.to_owned(), members(rest))

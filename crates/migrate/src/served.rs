@@ -39,9 +39,9 @@ pub struct ServedStore {
 struct Shared {
     native: NativeStore,
     files: Arc<ServedFiles>,
-    /// Sessions that were migrated or rolled back and that nobody has listed since.
+    /// Sessions that were migrated or rolled back and that were not listed since.
     unlisted: Mutex<Vec<SessionId>>,
-    /// Held while those are listed, so that who lists next waits until they are there.
+    /// Held while those are listed, so that the next list waits for them.
     listing: tokio::sync::Mutex<()>,
 }
 
@@ -50,15 +50,15 @@ struct Shared {
 struct ServedFiles {
     migrator: Migrator,
     entropy: Arc<dyn Entropy>,
-    /// Those that somebody asked for.
+    /// Those that were asked for.
     open: Mutex<HashMap<SessionId, ServedFile>>,
 }
 
 #[derive(Clone, Debug)]
 struct ServedFile {
     store: Arc<V1Store>,
-    /// The session when others were last told of it.
-    told: Option<Snapshot>,
+    /// The session when its last change was published.
+    published: Option<Snapshot>,
 }
 
 impl ServedStore {
@@ -80,8 +80,8 @@ impl ServedStore {
         Self { shared }
     }
 
-    /// Finishes or undoes migrations and rollbacks that were interrupted, and says what was done. To be called
-    /// before anything is served. Reads and writes the disk where it is called.
+    /// Finishes or undoes migrations and rollbacks that were interrupted, and returns what was done. Call it
+    /// before anything is served. It reads and writes the disk on the calling thread.
     pub fn recover_now(&self) -> Answer<Vec<(SessionId, Recovered)>> {
         let mut recovered = Vec::new();
         for (session, done) in self.shared.files.migrator.recover_marked().map_err(refused)? {
@@ -129,9 +129,9 @@ impl ServedStore {
     pub async fn show(&self, session: &SessionId) {
         let shared = &self.shared;
         if let Some(file) = shared.files.opened(session) {
-            return shared.tell(session, &file).await;
+            return shared.publish(session, &file).await;
         }
-        // A session that cannot be read is listed as it was; whoever opens it is told why.
+        // A session that cannot be read is listed as it was; opening it reports why.
         drop(shared.native.refresh(vec![session.clone()]).await);
     }
 }
@@ -142,7 +142,7 @@ impl ServedFiles {
     }
 
     fn keep(&self, session: &SessionId, store: V1Store) -> Arc<V1Store> {
-        let fresh = || ServedFile { store: Arc::new(store), told: None };
+        let fresh = || ServedFile { store: Arc::new(store), published: None };
         Arc::clone(&self.lock().entry(session.clone()).or_insert_with(fresh).store)
     }
 
@@ -184,12 +184,12 @@ impl ServedFiles {
         }
     }
 
-    /// Notes what others are told of a session; says whether it is news.
+    /// Notes the state of a session that is about to be published. Returns whether it changed since the last time.
     fn is_news(&self, session: &SessionId, now: Snapshot) -> bool {
-        let place = |snapshot: &Snapshot| (snapshot.head.incarnation, snapshot.position);
+        let at = |snapshot: &Snapshot| (snapshot.head.incarnation, snapshot.position);
         match self.lock().get_mut(session) {
-            Some(served) if served.told.as_ref().map(place) != Some(place(&now)) => {
-                served.told = Some(now);
+            Some(served) if served.published.as_ref().map(at) != Some(at(&now)) => {
+                served.published = Some(now);
                 true
             }
             _ => false,
@@ -202,8 +202,8 @@ impl FileSessions for ServedFiles {
         if self.is_log(session) != Some(false) {
             return None;
         }
-        let told = self.lock().get(session).and_then(|served| served.told.clone());
-        told.or_else(|| {
+        let published = self.lock().get(session).and_then(|served| served.published.clone());
+        published.or_else(|| {
             // Its records are not taken into memory: a list needs only their sum.
             let state = self.migrator.live_file(session).and_then(LiveV1::fold).ok()?;
             let mut random = [0; 16];
@@ -216,8 +216,8 @@ impl FileSessions for ServedFiles {
 }
 
 impl Shared {
-    /// Wakes who waits for the session, and lists it as it is, if it changed since that was last done.
-    async fn tell(&self, session: &SessionId, file: &V1Store) {
+    /// Wakes the subscribers of the session and updates its row in the catalogue, if it changed since the last time.
+    async fn publish(&self, session: &SessionId, file: &V1Store) {
         let Ok(Some(now)) = file.state(session).await else { return };
         if self.files.is_news(session, now) {
             // A list that lags is put right at the next change.
@@ -229,7 +229,7 @@ impl Shared {
         self.unlisted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lists what was migrated or rolled back since somebody looked, then removes its marks.
+    /// Lists the sessions that were migrated or rolled back since the last list, then removes their marks.
     async fn list_unlisted(&self) {
         let _listing = self.listing.lock().await;
         let sessions = std::mem::take(&mut *self.unlisted());
@@ -250,7 +250,7 @@ impl Shared {
             chosen.map(|(session, file)| (session.clone(), Arc::clone(&file.store))).collect()
         };
         for (session, file) in served {
-            self.tell(&session, &file).await;
+            self.publish(&session, &file).await;
         }
     }
 }
@@ -312,7 +312,7 @@ impl Store for ServedStore {
             };
         };
         let written = file.write(session, write).await?;
-        self.shared.tell(session, &file).await;
+        self.shared.publish(session, &file).await;
         Ok(written)
     }
 
@@ -335,7 +335,7 @@ impl Store for ServedStore {
         session: &SessionId,
         query: &EntryQuery,
     ) -> Answer<Option<StoredEntry>> {
-        // An earlier incarnation is in the log's trash, whoever answers for the present one.
+        // An earlier incarnation is in the log's trash, even if a file answers for the present one.
         if query.incarnation.is_some()
             && let Some(found) = self.shared.native.read_entry(session, query).await?
         {
@@ -345,7 +345,7 @@ impl Store for ServedStore {
     }
 
     async fn read_records(&self, session: &SessionId, query: &RecordQuery) -> Answer<RecordPage> {
-        // An earlier incarnation is in the log's trash, whoever answers for the present one.
+        // An earlier incarnation is in the log's trash, even if a file answers for the present one.
         if query.incarnation.is_some()
             && let Ok(page) = self.shared.native.read_records(session, query).await
         {
@@ -426,7 +426,7 @@ impl Store for ServedStore {
 }
 
 impl ServedStore {
-    /// Why an append to a log failed. Where the session was rolled back since the caller looked, it is told to look
+    /// Why an append to a log failed. If the session was rolled back since the caller looked, the error asks it to look
     /// again.
     async fn moved(&self, session: &SessionId, error: StoreError) -> StoreError {
         match self.shared.files.instead(session, error).await {

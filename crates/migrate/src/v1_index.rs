@@ -125,7 +125,7 @@ impl V1Index {
 
     /// The entry of an id.
     pub(crate) fn node_of(&self, live: &LiveV1, id: &EntryId) -> Option<Node> {
-        self.by_given.get(id).copied().or_else(|| live.placer().node_of(id.as_str()))
+        self.by_given.get(id).copied().or_else(|| live.linker().node_of(id.as_str()))
     }
 
     fn known(&self, live: &LiveV1, id: &EntryId) -> Answer<Node> {
@@ -134,7 +134,7 @@ impl V1Index {
     }
 
     fn id_of(&self, live: &LiveV1, node: Node) -> Option<EntryId> {
-        let in_file = || live.placer().name_of(node).map(EntryId::from_stored);
+        let in_file = || live.linker().name_of(node).map(EntryId::from_stored);
         self.given.get(&node).cloned().or_else(in_file)
     }
 
@@ -234,7 +234,7 @@ impl V1Index {
         if self.path.last() == Some(&leaf) {
             return;
         }
-        let parent = live.placer().parent(leaf);
+        let parent = live.linker().parent(leaf);
         if parent.is_some() && self.path.last().copied() == parent {
             return self.path.push(leaf);
         }
@@ -242,7 +242,7 @@ impl V1Index {
         let mut next = Some(leaf);
         while let Some(node) = next {
             self.path.push(node);
-            next = live.placer().parent(node);
+            next = live.linker().parent(node);
         }
         self.path.reverse();
     }
@@ -291,7 +291,7 @@ impl V1Index {
 
     /// Puts the id in the place of a parent's under which this process wrote it.
     fn give_ids(&self, live: &LiveV1, form: Form, new: &mut NewRecord) {
-        let parent = form.node().and_then(|node| live.placer().parent(node));
+        let parent = form.node().and_then(|node| live.linker().parent(node));
         let given = parent.and_then(|parent| self.given.get(&parent));
         if let (Some(given), Record::Entry(entry)) = (given, &mut new.record) {
             entry.parent_id = Some(given.clone());
@@ -334,7 +334,7 @@ impl Tree {
     fn of(live: &LiveV1, count: usize) -> Self {
         let mut tree = Self { depths: Vec::with_capacity(count), is_followed: vec![false; count] };
         for node in (0..).take(count) {
-            let parent = live.placer().parent(node).and_then(|parent| usize::try_from(parent).ok());
+            let parent = live.linker().parent(node).and_then(|parent| usize::try_from(parent).ok());
             let before = parent.and_then(|parent| tree.depths.get(parent)).copied();
             tree.depths.push(before.unwrap_or_default() + 1);
             if let Some(followed) = parent.and_then(|parent| tree.is_followed.get_mut(parent)) {

@@ -42,8 +42,8 @@ pub struct V1Store {
 struct Served {
     live: LiveV1,
     index: V1Index,
-    /// How far others were told of it, and by which change.
-    told: Position,
+    /// The position up to which changes were published, and the number of the last change.
+    published: Position,
     change: u64,
 }
 
@@ -67,8 +67,8 @@ impl V1Store {
         })
         .await?;
         let (session, is_database) = (live.session_id().clone(), live.is_database());
-        let mut served = Served { live, index, told: Position::default(), change: 0 };
-        served.tell(&hub);
+        let mut served = Served { live, index, published: Position::default(), change: 0 };
+        served.publish(&hub);
         Ok(Self { session, is_database, entropy, hub, served: Mutex::new(served) })
     }
 
@@ -108,7 +108,7 @@ impl V1Store {
         }
         let Served { live, index, .. } = served;
         live.catch_up(&mut |taken| index.take(taken)).map_err(refused)?;
-        served.tell(&self.hub);
+        served.publish(&self.hub);
         Ok(())
     }
 
@@ -116,9 +116,9 @@ impl V1Store {
     fn forget(&self, served: &mut Served) -> Answer<()> {
         let head = served.index.head();
         let end = Position::at(head.seq + 1);
-        self.hub.publish(&self.session, head.incarnation, served.told..end, true);
+        self.hub.publish(&self.session, head.incarnation, served.published..end, true);
         served.index = V1Index::new(&self.session, draw(&*self.entropy)?);
-        served.told = Position::default();
+        served.published = Position::default();
         Ok(())
     }
 
@@ -150,7 +150,7 @@ impl V1Store {
         }
         let (head, position) = (index.head(), index.position());
         landed.after.into_iter().for_each(|taken| index.take(taken));
-        served.tell(&self.hub);
+        served.publish(&self.hub);
         Ok(Appended { head, position, durable: Durable::ready() })
     }
 
@@ -165,13 +165,13 @@ impl V1Store {
 }
 
 impl Served {
-    /// Wakes who waits for the session, if it changed since.
-    fn tell(&mut self, hub: &ChangeHub) {
+    /// Wakes the subscribers of the session, if it changed since the last time.
+    fn publish(&mut self, hub: &ChangeHub) {
         let now = self.index.position();
-        if now != self.told {
+        if now != self.published {
             let (session, head) = (&self.index.state().session_id, self.index.head());
-            self.change = hub.publish(session, head.incarnation, self.told..now, false);
-            self.told = now;
+            self.change = hub.publish(session, head.incarnation, self.published..now, false);
+            self.published = now;
         }
     }
 }

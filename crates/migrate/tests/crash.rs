@@ -35,7 +35,7 @@ fn original() -> Vec<EntryText> {
     static FOUND: OnceLock<Vec<EntryText>> = OnceLock::new();
     let find = || {
         let disk = start();
-        said(&live_entries(&migrator(&disk, inline(), 1).open_file(FILE).unwrap()))
+        texts_of(&live_entries(&migrator(&disk, inline(), 1).open_file(FILE).unwrap()))
     };
     FOUND.get_or_init(find).clone()
 }
@@ -80,7 +80,7 @@ fn judge_recovery(disk: &SimDisk, judge: &dyn Fn(&SimDisk)) -> usize {
     images
 }
 
-/// Recovers what left a mark, as whoever opens the directory does, and checks that nothing else had to be
+/// Recovers what left a mark, as opening the directory does, and checks that nothing else had to be
 /// recovered and that doing it twice is doing it once.
 fn recovered(disk: &SimDisk) -> Migrator {
     let migrator = migrator(disk, small(), 2);
@@ -114,13 +114,13 @@ fn judge_migration_of(disk: &SimDisk, file: &str, source: &[u8]) {
     check_well(disk);
     match answer(disk, &migrator, "s") {
         Answer::Unknown => {
-            // Nothing but rubbish in staging tells these images apart: some of them stand for all.
+            // Nothing but rubbish in staging distinguishes these images: some of them stand for all.
             static SEEN: AtomicUsize = AtomicUsize::new(0);
             if !SEEN.fetch_add(1, Ordering::Relaxed).is_multiple_of(16) {
                 return;
             }
             let live = migrator.open_file(file).unwrap();
-            assert_eq!(said(&live_entries(&live)), expected);
+            assert_eq!(texts_of(&live_entries(&live)), expected);
         }
         Answer::File(found) => {
             assert_eq!(found, expected);
@@ -236,7 +236,7 @@ fn judge_rollback_to_database(disk: &SimDisk) {
     let migrator = recovered(disk);
     check_well(disk);
     // Whatever was cut, the database is whole: the old one or the new one.
-    let rows = said(&live_entries(&migrator.open_file(DATABASE).unwrap()));
+    let rows = texts_of(&live_entries(&migrator.open_file(DATABASE).unwrap()));
     assert!(rows == original() || rows == expected, "{rows:?}");
     judge_whoever_answers(disk, &migrator, &expected);
     static SEEN: AtomicUsize = AtomicUsize::new(0);

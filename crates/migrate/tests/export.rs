@@ -191,20 +191,20 @@ async fn a_native_session_is_a_file_that_pi_understands() {
         lines[1]["message"]["content"][1],
         json!({"type":"image","mimeType":"image/png","data":"AAAA"})
     );
-    let said = &lines[2]["message"];
+    let message = &lines[2]["message"];
     assert_eq!(
-        said["content"][0],
+        message["content"][0],
         json!({"type":"thinking","thinking":"hm","thinkingSignature":"sig"})
     );
     assert_eq!(
-        said["content"][1],
+        message["content"][1],
         json!({"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"ls"}})
     );
     assert_eq!(
-        (&said["stopReason"], &said["usage"]["totalTokens"]),
+        (&message["stopReason"], &message["usage"]["totalTokens"]),
         (&json!("toolUse"), &json!(3))
     );
-    assert_eq!(said["usage"]["cost"]["total"], 0.5);
+    assert_eq!(message["usage"]["cost"]["total"], 0.5);
     assert_eq!(lines[3]["message"]["role"], "toolResult");
     assert_eq!(lines[4]["type"], "model_change");
     assert_eq!(lines[5]["firstKeptEntryId"], "w");
@@ -318,8 +318,8 @@ Calls **bash**
 async fn a_transcript_shows_every_branch_once() {
     let store = migrated(sample("s").as_bytes()).await;
     let text = String::from_utf8(whole(&store, "s", ExportFormat::Md).await).unwrap();
-    for said in ["first", "another second", "third"] {
-        assert_eq!(text.matches(&format!("\n{said}\n")).count(), 1, "{said}");
+    for words in ["first", "another second", "third"] {
+        assert_eq!(text.matches(&format!("\n{words}\n")).count(), 1, "{words}");
     }
     assert!(text.contains("# Another branch, to c\n\nFrom a on:"), "{text}");
     let one = String::from_utf8(branch(&store, "s", ExportFormat::Md, "c").await).unwrap();
@@ -365,11 +365,11 @@ async fn the_native_store_serves_what_was_migrated_on_a_real_disk() {
 #[tokio::test]
 async fn a_branch_comes_out_in_a_providers_format_with_what_it_could_not_carry() {
     let store = migrated(sample("s").as_bytes()).await;
-    let said = json!({
+    let message = json!({
         "role": "user",
         "content": [{"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}],
     });
-    let body = Format::Anthropic.body(RawJson::parse(said.to_string()).unwrap()).unwrap();
+    let body = Format::Anthropic.body(RawJson::parse(message.to_string()).unwrap()).unwrap();
     let id = EntryId::from_stored("as-it-came");
     let entry = Entry::new(id, Some(EntryId::from_stored("c")), 1, body);
     append(&store, "s", Record::Entry(entry)).await;
@@ -380,7 +380,7 @@ async fn a_branch_comes_out_in_a_providers_format_with_what_it_could_not_carry()
     let messages = same["messages"].as_array().unwrap();
     assert_eq!(messages[0]["content"][0]["text"], "first");
     let last = messages.last().unwrap();
-    assert_eq!(last["content"].as_array().unwrap().last(), Some(&said["content"][0]));
+    assert_eq!(last["content"].as_array().unwrap().last(), Some(&message["content"][0]));
     let lost = |document: &Value| {
         let losses = document["losses"].as_array().unwrap().clone();
         losses.into_iter().any(|loss| loss["entry_id"] == "as-it-came")

@@ -214,7 +214,7 @@ fn expected(dir: &Path) -> Vec<EntryText> {
     let migrator = system(os(dir));
     match answer_of(&logs_on(os(dir)), &migrator, "s") {
         Answer::Native(found) | Answer::File(found) => found,
-        Answer::Unknown => said(&live_entries(&migrator.open_file(FILE).unwrap())),
+        Answer::Unknown => texts_of(&live_entries(&migrator.open_file(FILE).unwrap())),
     }
 }
 

@@ -243,13 +243,13 @@ fn a_version_1_file_names_entries_by_their_lines() {
     let (disk, migrator) = planted(file(&lines).as_bytes());
     let mut live = open(&migrator);
     let kept = live_entries(&live)[1].id.clone();
-    let said = |said: Bookkeeping| Entry {
-        body: EntryBody::Custom(said.to_payload()),
+    let custom = |bookkeeping: Bookkeeping| Entry {
+        body: EntryBody::Custom(bookkeeping.to_payload()),
         parent_id: live.leaf().cloned(),
         ..entry("n", None, "")
     };
-    let label = said(Bookkeeping::Label(Label { target_id: kept.clone(), label: None }));
-    let compaction = said(Bookkeeping::Compaction(Compaction {
+    let label = custom(Bookkeeping::Label(Label { target_id: kept.clone(), label: None }));
+    let compaction = custom(Bookkeeping::Compaction(Compaction {
         summary: "x".into(),
         first_kept_entry_id: kept.clone(),
         tokens_before: 1,

@@ -19,7 +19,7 @@ fn mapped(text: &str) -> Vec<NewRecord> {
 }
 
 fn links(text: &str) -> Vec<(String, Option<String>)> {
-    said(&entries(&mapped(text))).into_iter().map(|(id, parent, _)| (id, parent)).collect()
+    texts_of(&entries(&mapped(text))).into_iter().map(|(id, parent, _)| (id, parent)).collect()
 }
 
 fn link(id: &str, parent: Option<&str>) -> (String, Option<String>) {

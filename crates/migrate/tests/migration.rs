@@ -196,9 +196,9 @@ fn a_folder_is_migrated_file_by_file_and_what_is_no_session_is_passed_over() {
     plant("v1/readme.txt", "no");
     plant("v1/session-index.sqlite", "not a database");
     let migrator = migrator(&disk, inline(), 1);
-    let mut told = 0;
-    let results = migrator.migrate_all("v1", &mut |_, _| {}, &mut |_| told += 1).unwrap();
-    assert_eq!((results.len(), told), (4, 4));
+    let mut visited = 0;
+    let results = migrator.migrate_all("v1", &mut |_, _| {}, &mut |_| visited += 1).unwrap();
+    assert_eq!((results.len(), visited), (4, 4));
     let done: Vec<_> = results.iter().filter_map(|result| result.summary.as_ref()).collect();
     assert_eq!(done.len(), 2);
     assert_eq!(done[0].correlation_id, done[1].correlation_id);

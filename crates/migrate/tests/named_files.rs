@@ -74,10 +74,10 @@ fn a_folder_that_is_closed_stops_no_other_and_is_named() {
     let sessions = SessionDirectory::open(platform.clone(), inline()).unwrap();
     let files = OneClosed(DiskFiles(Arc::new(disk)));
     let migrator = Migrator::over(sessions, platform, Arc::new(files));
-    let mut told = 0;
-    let results = migrator.migrate_all("v1", &mut |_, _| {}, &mut |_| told += 1).unwrap();
+    let mut visited = 0;
+    let results = migrator.migrate_all("v1", &mut |_, _| {}, &mut |_| visited += 1).unwrap();
     let done = results.iter().filter(|result| result.summary.is_some()).count();
-    assert_eq!((done, told), (2, 3));
+    assert_eq!((done, visited), (2, 3));
     let closed = results.iter().find(|result| result.address == "v1/closed").unwrap();
     assert!(closed.error.is_some() && !closed.skipped);
 }

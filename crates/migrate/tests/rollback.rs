@@ -270,7 +270,7 @@ fn after_a_rollback_the_file_is_live_and_can_be_migrated_again() {
     let summary = try_migrate(&fixture.migrator, FILE).unwrap();
     assert_eq!(summary.outcome, Outcome::Migrated);
     let Answer::Native(found) = answer(&fixture.disk, &fixture.migrator, "s") else { panic!() };
-    let ids: Vec<_> = found.iter().map(|said| said.0.as_str()).collect();
+    let ids: Vec<_> = found.iter().map(|text| text.0.as_str()).collect();
     assert_eq!(ids, ["a", "b", "c", "d", "e", "n", "m"]);
     let trash = logs(&fixture.disk).trash().unwrap();
     assert_eq!(trash.len(), 1);
@@ -304,8 +304,8 @@ fn version_1_goes_on_in_a_line_and_refuses_branches() {
     assert_eq!(lost[0].kind, LostKind::Branch);
 }
 
-fn bookkeeping(id: &str, parent: &str, said: &Bookkeeping) -> Record {
-    let body = EntryBody::Custom(said.to_payload());
+fn bookkeeping(id: &str, parent: &str, bookkeeping: &Bookkeeping) -> Record {
+    let body = EntryBody::Custom(bookkeeping.to_payload());
     Record::Entry(Entry { body, ..native_entry(id, Some(parent), "", 1_800_000_000_000) })
 }
 

@@ -52,7 +52,7 @@ async fn all_records(store: &dyn Store, limit: usize) -> Vec<(u64, i64, Record)>
 }
 
 /// An answer without what no two stores share.
-fn told<T: std::fmt::Debug>(answer: &Result<T, StoreError>) -> String {
+fn shown<T: std::fmt::Debug>(answer: &Result<T, StoreError>) -> String {
     format!("{answer:?}")
 }
 
@@ -93,8 +93,8 @@ async fn compare_entry(served: &V1Store, memory: &MemoryStore, id: &EntryId) {
     }
     for limit in [1, 100] {
         assert_eq!(
-            told(&served.branch_heads(&session(), Some(id), limit).await),
-            told(&memory.branch_heads(&session(), Some(id), limit).await)
+            shown(&served.branch_heads(&session(), Some(id), limit).await),
+            shown(&memory.branch_heads(&session(), Some(id), limit).await)
         );
     }
 }
@@ -111,8 +111,8 @@ async fn compare_paths(served: &V1Store, memory: &MemoryStore, ids: &[EntryId]) 
         for start in starts.chain([PathStart::Root, PathStart::Leaf]) {
             let query = PathQuery { leaf: leaf.clone(), start, limit: 3 };
             assert_eq!(
-                told(&served.path(&session(), &query).await),
-                told(&memory.path(&session(), &query).await),
+                shown(&served.path(&session(), &query).await),
+                shown(&memory.path(&session(), &query).await),
                 "{query:?}"
             );
         }
@@ -185,7 +185,7 @@ async fn a_database_answers_as_its_records_in_memory_do() {
     let live = migrator(&disk, inline(), 1).open_file("v1/s.sqlite").unwrap();
     let mut records = Vec::new();
     live.records(&mut |new| records.push(new)).unwrap();
-    // The side table is told to a migration, not to a reader.
+    // Only a migration reads the side table, not to a reader.
     records.retain(|new| !format!("{:?}", new.record).contains("sqlite_meta"));
     compare(&serve(&disk, "v1/s.sqlite").await, &memory("s", records).await).await;
 }

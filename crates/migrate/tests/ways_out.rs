@@ -140,14 +140,14 @@ fn many_small_files_are_migrated_in_the_order_of_their_names() {
         std::fs::write(v1.join(format!("{number:03}.jsonl")), text).unwrap();
     }
     let migrator = migrator_in(&data);
-    let mut told = Vec::new();
+    let mut visited = Vec::new();
     let results = migrator
         .migrate_all(v1.to_str().unwrap(), &mut |_, _| {}, &mut |result| {
-            told.push(result.address.clone());
+            visited.push(result.address.clone());
         })
         .unwrap();
     let addresses: Vec<_> = results.iter().map(|result| result.address.clone()).collect();
-    assert!(addresses.is_sorted() && addresses == told, "{addresses:?}");
+    assert!(addresses.is_sorted() && addresses == visited, "{addresses:?}");
     for (number, result) in results.iter().enumerate() {
         assert_eq!(result.summary.is_some(), number % 3 != 2, "{number}: {result:?}");
     }

@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 /// The groups of messages of a loop: one for each turn, and one for each message that belongs to no turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TurnMap {
-    /// For each group the place where its messages begin; the last group ends with the loop.
+    /// The index of each group's first message; the last group ends with the loop.
     starts: Vec<usize>,
     len: usize,
 }
@@ -61,7 +61,7 @@ impl TurnMap {
 
 /// Makes the parts of a [`CompactionBlock`].
 ///
-/// The three parts of a block must share no turn and leave none out. `split` says where they meet, so an implementation
+/// The three parts of a block must share no turn and leave none out. `split` decides where they meet, so an implementation
 /// that only wants another text for the summary overrides `keep_compacted` alone.
 pub trait BlockCompactionStrategy: Send + Sync {
     /// Where the parts of a loop meet.
@@ -196,10 +196,10 @@ impl BlockCompactionStrategy for DefaultBlockCompaction {
         if let Some(focus) = &config.focus_message {
             kept.insert(0, focus.clone());
         }
-        let said_at = record.messages.last().map_or(0, PhiMessage::timestamp);
+        let timestamp = record.messages.last().map_or(0, PhiMessage::timestamp);
         CompactedSection {
             range,
-            messages: kept.into_iter().map(|line| PhiMessage::user(line, said_at)).collect(),
+            messages: kept.into_iter().map(|line| PhiMessage::user(line, timestamp)).collect(),
         }
     }
 }

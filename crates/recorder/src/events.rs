@@ -186,12 +186,12 @@ mod tests {
     }
 
     #[test]
-    fn a_clone_of_what_nobody_looked_at_is_not_understood_either() {
+    fn a_clone_of_events_that_were_not_read_is_not_read_either() {
         let text = r#"[{"sequence":0,"event":{"type":"Dreamt"}}]"#;
         let events: Events = serde_json::from_str(text).unwrap();
         let copy = events.clone();
         assert!(events.understood.get().is_none() && copy.understood.get().is_none());
         assert_eq!(copy, events);
-        assert_eq!(events.clone(), copy, "nor does it matter once somebody has");
+        assert_eq!(events.clone(), copy, "the answer is the same once they were read");
     }
 }

@@ -62,12 +62,12 @@ impl InputFilters {
         messages: impl IntoIterator<Item = impl Into<PhiMessage>>,
     ) -> Result<Vec<PhiMessage>, RejectedInput> {
         let mut messages: Vec<PhiMessage> = messages.into_iter().map(Into::into).collect();
-        let said: Vec<String> =
+        let texts: Vec<String> =
             messages.iter().filter(|message| is_users(message)).map(PhiMessage::text).collect();
-        if said.is_empty() {
+        if texts.is_empty() {
             return Ok(messages);
         }
-        let text = said.join("\n");
+        let text = texts.join("\n");
         let mut warnings = Vec::new();
         for filter in &self.0 {
             match filter.filter(&text) {

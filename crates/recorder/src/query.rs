@@ -146,10 +146,10 @@ impl RecordedSession {
 
     /// The id that a loop arrived with. It differs from the recorded id if that one was taken.
     pub(crate) fn given_id<'a>(&self, record: &'a LoopRecord) -> &'a str {
-        let said = record.events.first().and_then(|first| first.event.loop_id());
+        let given = record.events.first().and_then(|first| first.event.loop_id());
         let base = record.loop_id.rsplit_once('-').map(|(base, _)| base);
         let taken = base.filter(|base| record.events.is_empty() && self.get_loop(base).is_some());
-        said.or(taken).unwrap_or(&record.loop_id)
+        given.or(taken).unwrap_or(&record.loop_id)
     }
 
     /// The usage of all loops. Choosing among parallel loops is not counted; [`crate::usage_with_sub_agents`] counts

@@ -40,7 +40,7 @@ struct Step {
     at: Timestamp,
     event: AgentEvent,
     /// The loop that the event is recorded in, and its place among the events of it.
-    place: Option<(String, u64)>,
+    location: Option<(String, u64)>,
 }
 
 /// An event of a replay.
@@ -69,14 +69,14 @@ impl Replay {
         graph.keep_order_of_choices();
         let mut steps = graph.play();
         let at = steps.last().map_or(session.last_active_at, |last| last.at);
-        steps.extend(facts_of(session).map(|fact| Step { at, event: fact.into(), place: None }));
+        steps.extend(facts_of(session).map(|fact| Step { at, event: fact.into(), location: None }));
         Self { steps }
     }
 
     /// Only the events of one loop.
     #[must_use]
     pub fn only_loop(mut self, loop_id: &str) -> Self {
-        self.steps.retain(|step| step.place.as_ref().is_some_and(|(id, _)| id == loop_id));
+        self.steps.retain(|step| step.location.as_ref().is_some_and(|(id, _)| id == loop_id));
         self
     }
 
@@ -103,8 +103,8 @@ impl Replay {
     #[must_use]
     pub fn from_event(mut self, loop_id: &str, sequence: u64) -> Self {
         let is_here = |step: &Step| {
-            let place = step.place.as_ref();
-            place.is_some_and(|(id, at)| id == loop_id && *at == sequence)
+            let location = step.location.as_ref();
+            location.is_some_and(|(id, at)| id == loop_id && *at == sequence)
         };
         let start = self.steps.iter().position(is_here);
         self.steps.drain(..start.unwrap_or(self.steps.len()));

@@ -173,7 +173,7 @@ async fn a_session_that_cannot_be_stored_holds_up_no_other() {
     let recording = recorder.finish().await.unwrap();
     assert_eq!(recording.failures.len(), 1);
     assert_eq!(logs.fold("other").unwrap(), in_memory(other.clone())[0]);
-    assert_eq!(recording.sessions, in_memory(other), "what is not stored is not said to be");
+    assert_eq!(recording.sessions, in_memory(other), "only what is stored is reported as stored");
     let pieces = |event: &&AgentEvent| matches!(event, AgentEvent::MessageUpdate(_));
     let kept = real_run().len() - real_run().iter().filter(pieces).count();
     assert_eq!(recording.events_not_stored, kept as u64);

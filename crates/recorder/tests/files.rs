@@ -379,7 +379,7 @@ fn a_long_session_is_written_and_read_whole() {
     let session = long_session(19);
     save_session(&session, folder.path()).unwrap();
     let text = fs::read(folder.path().join("s.json")).unwrap();
-    assert!(text.len() > 16 << 20, "the disk is told to begin before the end");
+    assert!(text.len() > 16 << 20, "the disk may begin to write before the end");
     assert!(load_session("s", folder.path()).unwrap() == session);
 }
 

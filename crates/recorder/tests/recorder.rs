@@ -440,7 +440,7 @@ fn tasks_have_names_and_stand_somewhere() {
     let plain = start("t", "t.1", None, 0);
     recorder.on_event(plain);
     let document = serde_json::to_value(recorder.get_session("t").unwrap()).unwrap();
-    assert_eq!(document.get("task_name"), None, "what nobody said is not in the file");
+    assert_eq!(document.get("task_name"), None, "a name that was never set is not in the file");
     assert_eq!(document.get("task_status"), None);
 }
 

@@ -174,8 +174,8 @@ impl Logs {
             let log = self.0[&session_id].iter();
             let entries = log.filter(|record| matches!(record.known(), Record::Entry(_))).count();
             let loops = session.iter().flat_map(|session| session.loops.iter());
-            let said: usize = loops.map(|record| record.messages.len()).sum();
-            assert!(entries <= said, "{name}: {entries} entries hold {said} messages");
+            let messages: usize = loops.map(|record| record.messages.len()).sum();
+            assert!(entries <= messages, "{name}: {entries} entries hold {messages} messages");
         }
     }
 

@@ -18,7 +18,7 @@ use support::{Links, choices, differences, stream};
 
 /// A session in short form: `start:LOOP<PARENT@SECOND`, `end:LOOP@SECOND`, `group:LOOP,LOOP@SECOND`,
 /// `chosen:LOOP@SECOND`.
-fn told(story: &str) -> Vec<AgentEvent> {
+fn events_of(story: &str) -> Vec<AgentEvent> {
     story.split_whitespace().map(event).collect()
 }
 
@@ -95,7 +95,7 @@ fn a_session_as_a_value_is_played_in_an_order_that_makes_it_again() {
         // A loop continues the first loop of an id, and by the clock it came after the second.
         "start:a@3 end:a@4 start:b<a@9 end:b@9 start:a@5 end:a@6 start:c@7 end:c@7",
     ] {
-        let session = record(told(story));
+        let session = record(events_of(story));
         let again = record(Replay::of(&session).events());
         assert!(again == session, "{story}: {}", differences(&again, &session));
     }
@@ -103,19 +103,20 @@ fn a_session_as_a_value_is_played_in_an_order_that_makes_it_again() {
 
 #[test]
 fn a_loop_goes_on_from_the_newest_loop_of_the_id_that_it_names() {
-    let session =
-        record(told("start:a@1 end:a@2 start:a@3 end:a@4 start:b<a@5 end:b@6 start:a<a@7 end:a@8"));
+    let session = record(events_of(
+        "start:a@1 end:a@2 start:a@3 end:a@4 start:b<a@5 end:b@6 start:a<a@7 end:a@8",
+    ));
     let parent = |id: &str| session.get_loop(id).unwrap().parent_loop_id.as_deref();
     assert_eq!(parent("b"), Some("a-2"));
     assert_eq!(parent("a-3"), Some("a-2"));
     assert_eq!(session.get_loop("a-2").unwrap().children_loop_ids, ["b", "a-3"]);
-    let alone = record(told("start:a<a@1 end:a@2"));
+    let alone = record(events_of("start:a<a@1 end:a@2"));
     assert_eq!(alone.get_loop("a").unwrap().parent_loop_id, None, "there is none before it");
 }
 
 #[test]
 fn a_group_that_was_announced_before_a_break_starts_after_it() {
-    let events = told(
+    let events = events_of(
         "start:a@1 end:a@2 group:b,c@3 start:b<a@4 end:b@5 start:c<a@6 end:c@7 chosen:c@8 start:d<c@9 end:d@9",
     );
     let whole = record(events.clone());
@@ -128,7 +129,7 @@ fn a_group_that_was_announced_before_a_break_starts_after_it() {
 
 #[test]
 fn what_came_after_a_break_is_played_after_it() {
-    let events = told("start:a@1 end:a@2 start:b<a@3 end:b@4");
+    let events = events_of("start:a@1 end:a@2 start:b<a@3 end:b@4");
     let log = logged(&events, 3);
     let (recorded, again) = played(&log);
     assert_eq!(recorded.get_loop("b").unwrap().status, LoopStatus::Aborted);
@@ -138,7 +139,7 @@ fn what_came_after_a_break_is_played_after_it() {
 #[test]
 fn a_log_is_played_as_it_came() {
     let story = "start:a@1 end:a@2 group:b,c@3 start:b<a@5 start:c<a@6 end:c@7 end:b@8 chosen:c@59";
-    let events = told(story);
+    let events = events_of(story);
     let log = logged(&events, usize::MAX);
     let mut fold = RecordFold::to_replay("s");
     log.iter().for_each(|record| fold.read(record));
@@ -162,8 +163,8 @@ proptest! {
         let mut fold = RecordFold::to_replay("s");
         log.iter().for_each(|record| fold.read(record));
         let Some(replay) = fold.replay() else { return Ok(()) };
-        let said: Vec<AgentEvent> = replay.clone().without_facts().events().collect();
-        prop_assert_eq!(said, events_of_records(&log).collect::<Vec<_>>());
+        let replayed: Vec<AgentEvent> = replay.clone().without_facts().events().collect();
+        prop_assert_eq!(replayed, events_of_records(&log).collect::<Vec<_>>());
         let (recorded, again) = (fold.session().unwrap(), record(replay.events()));
         prop_assert!(again == *recorded, "{}", differences(&again, recorded));
     }

@@ -90,8 +90,8 @@ fn a_turn_that_is_open_when_its_loop_ends_is_kept() {
 #[test]
 fn a_turn_in_which_the_model_said_nothing_is_kept_as_aborted() {
     let id = "s.c.1";
-    let said = [start("s", id, AT), turn_start(id), heard(id, &asked()), end(id, &[asked()])];
-    let (session, notices) = recorded(&said);
+    let events = [start("s", id, AT), turn_start(id), heard(id, &asked()), end(id, &[asked()])];
+    let (session, notices) = recorded(&events);
     assert_eq!(notices.len(), 1);
     let [turn] = &only_loop(&session).turns[..] else { panic!("one turn") };
     assert_eq!(turn.input_messages.len(), 1);
@@ -124,8 +124,8 @@ fn the_messages_of_a_renamed_loop_name_it_by_its_new_id() {
         let named = Some(loop_id.to_owned());
         let other = Some("other".to_owned());
         assert_eq!(turn_loops(record), [None, named.clone(), other, named]);
-        let said = &record.events[1].event;
-        assert_eq!(said.loop_id(), Some(id), "events stay as they came");
+        let event = &record.events[1].event;
+        assert_eq!(event.loop_id(), Some(id), "events stay as they came");
     }
 }
 
@@ -138,8 +138,8 @@ fn the_configuration_is_what_stands_between_the_session_and_the_number() {
         ("my.session", "opaque", None),
         ("s", "s.1", None),
     ] {
-        let said = [start(session, id, AT), end(id, &[called(id)])];
-        let (session, _) = recorded(&said);
+        let events = [start(session, id, AT), end(id, &[called(id)])];
+        let (session, _) = recorded(&events);
         let config = only_loop(&session).config.as_ref().unwrap();
         assert_eq!(config.config_id.as_deref(), expected, "{id}");
     }

@@ -40,7 +40,7 @@ fn document(seq: u64, kind: FieldKind, text: &str) -> Document {
     Document { seq, at_ms: NOW - 1000, role, fields, ..Document::default() }
 }
 
-fn said(seq: u64, text: &str) -> Document {
+fn message(seq: u64, text: &str) -> Document {
     document(seq, FieldKind::Text, text)
 }
 
@@ -142,7 +142,7 @@ async fn words_and_filters(index: &dyn SearchIndex) {
     thought.model = Some("anthropic claude-opus-4".to_owned());
     thought.agent = Some("reviewer".to_owned());
     thought.at_ms = NOW - 60 * 24 * 60 * 60 * 1000;
-    let mut old = said(2, "outdated words");
+    let mut old = message(2, "outdated words");
     old.old_revision = Some(0);
     let facts = SessionFacts {
         metadata: json!({"owner": "ann", "n": 3}).as_object().unwrap().clone(),
@@ -150,13 +150,13 @@ async fn words_and_filters(index: &dyn SearchIndex) {
         agent: None,
     };
     let SessionUpdate::Put(mut first) =
-        put("a", 0, 4, vec![said(1, "Hello WORLD"), said(2, "new"), old, tool, thought])
+        put("a", 0, 4, vec![message(1, "Hello WORLD"), message(2, "new"), old, tool, thought])
     else {
         return;
     };
     first.facts = Some(facts);
     let second =
-        put("b", 0, 1, vec![document(0, FieldKind::Title, "hello again"), said(1, "peer")]);
+        put("b", 0, 1, vec![document(0, FieldKind::Title, "hello again"), message(1, "peer")]);
     apply(index, vec![SessionUpdate::Put(first), second]).await;
     for (query, expected) in QUERIES {
         assert_eq!(found(index, query).await, *expected, "{query}");
@@ -172,14 +172,15 @@ async fn words_and_filters(index: &dyn SearchIndex) {
 }
 
 async fn batches_are_whole(index: &dyn SearchIndex) {
-    apply(index, vec![put("a", 0, 1, vec![said(1, "one")])]).await;
+    apply(index, vec![put("a", 0, 1, vec![message(1, "one")])]).await;
     let batch = |expected: &str, updates| IndexBatch {
         expected_cursor: Some(expected.to_owned()),
         cursor: Some("9".to_owned()),
         updates,
         is_waited_for: true,
     };
-    let two = || vec![put("b", 0, 1, vec![said(1, "two")]), put("a", 5, 6, vec![said(6, "two")])];
+    let two =
+        || vec![put("b", 0, 1, vec![message(1, "two")]), put("a", 5, 6, vec![message(6, "two")])];
     let elsewhere = index.apply(batch("0", two())).await;
     assert!(matches!(elsewhere, Err(SearchError::Conflict)));
     let hole = index.apply(batch("1", two())).await;
@@ -191,8 +192,8 @@ async fn batches_are_whole(index: &dyn SearchIndex) {
 }
 
 async fn documents_are_replaced(index: &dyn SearchIndex) {
-    apply(index, vec![put("a", 0, 2, vec![said(1, "first"), said(2, "second")])]).await;
-    apply(index, vec![put("a", 2, 3, vec![said(1, "changed")])]).await;
+    apply(index, vec![put("a", 0, 2, vec![message(1, "first"), message(2, "second")])]).await;
+    apply(index, vec![put("a", 2, 3, vec![message(1, "changed")])]).await;
     assert!(found(index, "first").await.is_empty());
     assert_eq!(found(index, "changed").await, ["a:1"]);
     assert_eq!(found(index, "second").await, ["a:2"]);
@@ -202,9 +203,9 @@ async fn documents_are_replaced(index: &dyn SearchIndex) {
 }
 
 async fn hidden_entries_leave_nothing(index: &dyn SearchIndex) {
-    let mut old = said(1, "draft");
+    let mut old = message(1, "draft");
     old.old_revision = Some(0);
-    apply(index, vec![put("a", 0, 3, vec![said(1, "secret"), old, said(2, "kept")])]).await;
+    apply(index, vec![put("a", 0, 3, vec![message(1, "secret"), old, message(2, "kept")])]).await;
     assert_eq!(found(index, "draft is:old").await, ["a:1"]);
     let SessionUpdate::Put(mut hide) = put("a", 3, 4, vec![]) else { return };
     hide.hidden = vec![1];
@@ -218,7 +219,7 @@ async fn many_sessions_are_narrowed_as_few_are(index: &dyn SearchIndex) {
     let many = crate::limits::SESSION_TERMS_MAX + 5;
     let updates = (0..2 * many).map(|number| {
         let name = format!("s{number}");
-        let mut update = put(&name, 0, 1, vec![said(1, "word")]);
+        let mut update = put(&name, 0, 1, vec![message(1, "word")]);
         if let SessionUpdate::Put(put) = &mut update {
             let owner = if number < many { "ann" } else { "bob" };
             put.facts = Some(SessionFacts {
@@ -250,10 +251,10 @@ async fn many_sessions_are_narrowed_as_few_are(index: &dyn SearchIndex) {
 
 async fn the_best_come_first(index: &dyn SearchIndex) {
     let documents = vec![
-        said(1, "we saw the flaky test again and again"),
-        said(2, "rare rare rare"),
-        said(3, "test flaky"),
-        said(4, "rare among many other words that say nothing of it"),
+        message(1, "we saw the flaky test again and again"),
+        message(2, "rare rare rare"),
+        message(3, "test flaky"),
+        message(4, "rare among many other words that say nothing of it"),
     ];
     apply(index, vec![put("a", 0, 4, documents)]).await;
     for (query, best) in [("flaky test", 1), ("rare", 2)] {
@@ -264,7 +265,7 @@ async fn the_best_come_first(index: &dyn SearchIndex) {
 async fn sessions_go_and_come_back(index: &dyn SearchIndex) {
     let stale = |session: &str| SessionUpdate::Stale { session_id: id(session) };
     let gone = |incarnation| SessionUpdate::Remove { session_id: id("a"), incarnation };
-    apply(index, vec![put("a", 0, 1, vec![said(1, "word")]), stale("b")]).await;
+    apply(index, vec![put("a", 0, 1, vec![message(1, "word")]), stale("b")]).await;
     assert_eq!(index.stale(9).await.unwrap()[0].session_id, id("b"));
     apply(index, vec![gone(Some(incarnation(2)))]).await;
     assert_eq!(found(index, "word").await, ["a:1"]);
@@ -272,17 +273,17 @@ async fn sessions_go_and_come_back(index: &dyn SearchIndex) {
     assert!(found(index, "word").await.is_empty());
     assert!(index.stale(9).await.unwrap().is_empty());
     assert_eq!(index.sessions(None, 9).await.unwrap().len(), 1);
-    apply(index, vec![put("a", 0, 1, vec![said(1, "word")])]).await;
+    apply(index, vec![put("a", 0, 1, vec![message(1, "word")])]).await;
     assert_eq!(found(index, "word").await, ["a:1"]);
     // A batch from the beginning forgets everything indexed before.
-    apply(index, vec![put("a", 0, 1, vec![said(1, "other")])]).await;
+    apply(index, vec![put("a", 0, 1, vec![message(1, "other")])]).await;
     assert!(found(index, "word").await.is_empty());
     assert_eq!(index.sessions(Some(&id("a")), 9).await.unwrap().len(), 1);
 }
 
 async fn pages_hold_everything_once(index: &dyn SearchIndex) {
     let many = u64::try_from(crate::limits::RANKED_TOGETHER).unwrap() + 25;
-    let documents = (1..=many).map(|seq| said(seq, &format!("needle {}", "hay ".repeat(3))));
+    let documents = (1..=many).map(|seq| message(seq, &format!("needle {}", "hay ".repeat(3))));
     apply(index, vec![put("a", 0, many, documents.collect())]).await;
     let all = found(index, "needle").await;
     assert_eq!(all.len(), usize::try_from(many).unwrap());
@@ -300,11 +301,11 @@ async fn pages_hold_everything_once(index: &dyn SearchIndex) {
 }
 
 async fn a_clear_forgets(index: &dyn SearchIndex) {
-    apply(index, vec![put("a", 0, 1, vec![said(1, "word")])]).await;
+    apply(index, vec![put("a", 0, 1, vec![message(1, "word")])]).await;
     index.clear().await.unwrap();
     assert_eq!(index.cursor().await.unwrap(), None);
     assert!(found(index, "word").await.is_empty());
-    apply(index, vec![put("a", 0, 1, vec![said(1, "word")])]).await;
+    apply(index, vec![put("a", 0, 1, vec![message(1, "word")])]).await;
     assert_eq!(found(index, "word").await, ["a:1"]);
 }
 

@@ -141,10 +141,10 @@ impl Document {
         self.role = Some(message.role());
         let mut result = FieldKind::Text;
         match message {
-            AgentMessage::Assistant(said) => {
-                self.model = Some(format!("{} {}", said.provider, said.model));
-                self.add(FieldKind::Error, said.error_message.as_deref().unwrap_or_default());
-                for warning in said.warnings.iter().flatten() {
+            AgentMessage::Assistant(reply) => {
+                self.model = Some(format!("{} {}", reply.provider, reply.model));
+                self.add(FieldKind::Error, reply.error_message.as_deref().unwrap_or_default());
+                for warning in reply.warnings.iter().flatten() {
                     self.add(FieldKind::Error, warning);
                 }
             }

@@ -32,7 +32,7 @@ pub struct IndexBatch {
     pub cursor: Option<String>,
     /// The changes of sessions.
     pub updates: Vec<SessionUpdate>,
-    /// Whether somebody waits for it. If not, it is applied where it takes nothing from others.
+    /// Whether a caller waits for it. If not, it is applied where it takes nothing from others.
     pub is_waited_for: bool,
 }
 

@@ -62,13 +62,6 @@ pub fn path_to<'a>(
     path
 }
 
-/// The deepest entry that two paths from a root share.
-#[must_use]
-pub fn common_ancestor<'a>(a: &[&'a EntryId], b: &[&'a EntryId]) -> Option<&'a EntryId> {
-    let shared = a.iter().zip(b).take_while(|(a, b)| a == b);
-    shared.last().map(|(id, _)| *id)
-}
-
 /// Memoised depth: each entry is walked once, whatever the number of heads.
 fn depth_of<'a>(
     id: &'a EntryId,

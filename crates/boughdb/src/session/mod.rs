@@ -71,7 +71,7 @@ impl Session {
     }
 
     /// Changes title, description and some of the metadata: members that are `null` are removed, others stay. With
-    /// `expected_version`, only if the session still says of itself what it said then; otherwise `session/version_conflict`.
+    /// `expected_version`, only if the metadata did not change since; otherwise `session/version_conflict`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

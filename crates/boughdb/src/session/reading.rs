@@ -16,7 +16,7 @@ use crate::options::{ContextOptions, EntriesOptions, MessagesOptions};
 pub struct PathMessage {
     /// The entry that holds it.
     pub entry_id: EntryId,
-    /// What was said.
+    /// The message.
     pub message: Arc<AgentMessage>,
 }
 
@@ -184,14 +184,14 @@ impl Session {
             from_entry_id: from,
             include_custom: None,
         };
-        let mut said = Vec::new();
+        let mut messages = Vec::new();
         loop {
             let page = self.bough.service().messages(self.bough.scope(), request.clone()).await?;
-            said.extend(page.messages.into_iter().filter_map(|item| {
+            messages.extend(page.messages.into_iter().filter_map(|item| {
                 Some(PathMessage { entry_id: item.entry_id, message: item.message? })
             }));
             if page.next_cursor.is_none() {
-                return Ok(said);
+                return Ok(messages);
             }
             request.cursor = page.next_cursor;
         }

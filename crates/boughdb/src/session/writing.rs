@@ -39,17 +39,17 @@ impl Session {
     /// use serde_json::json;
     ///
     /// let session = Bough::in_memory()?.create("Weather").await?;
-    /// let said = json!({
+    /// let message = json!({
     ///     "role": "user",
     ///     "content": [{ "type": "text", "text": "Rain?", "cache_control": { "type": "ephemeral" } }],
     /// });
     /// let anthropic = AppendOptions { format: Some(Format::Anthropic), ..AppendOptions::default() };
-    /// session.append_with(said.clone(), anthropic).await?;
+    /// session.append_with(message.clone(), anthropic).await?;
     ///
     /// // In the format that it came in, it comes back as it was.
     /// let options = MessagesOptions { format: Some(Format::Anthropic), ..MessagesOptions::default() };
     /// let back = session.messages_with(options).await?;
-    /// assert_eq!(back[0].message.as_ref().map(|message| message.value()), Some(said));
+    /// assert_eq!(back[0].message.as_ref().map(|message| message.value()), Some(message));
     /// // Every other reader sees it in its own.
     /// assert_eq!(session.messages().await?[0].text(), "Rain?");
     /// # Ok(())
@@ -269,9 +269,9 @@ impl Session {
     ///     Err::<FinishOptions, Error>(std::io::Error::other("the provider hung up").into())
     /// });
     /// assert!(reply.await.is_err());
-    /// // What was said by then is kept, and why it is not more.
-    /// let said = &session.messages().await?[0];
-    /// assert_eq!(said.text(), "Roses are ");
+    /// // The text so far is kept, with the reason why it ended.
+    /// let reply = &session.messages().await?[0];
+    /// assert_eq!(reply.text(), "Roses are ");
     /// # Ok(())
     /// # }
     /// ```

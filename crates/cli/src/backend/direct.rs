@@ -177,8 +177,8 @@ fn outline(entry: &Entry) -> Outline {
 }
 
 /// Sets the role and the text.
-fn fill(outlined: &mut Outline, said: Canonical) {
-    match said {
+fn fill(outlined: &mut Outline, canonical: Canonical) {
+    match canonical {
         Canonical::Message(message) => {
             outlined.role = Some(message.role());
             outlined.preview = preview(&message.text(), PREVIEW_CHARS);

@@ -155,7 +155,9 @@ fn own_hint(error: &CallError) -> Option<String> {
         _ if error.kind == ErrorKind::Forbidden => "give a token with --token, or in BOUGH_TOKEN",
         "session/unsupported" => "`bough migrate FILE` brings the file in; sessions can do more",
         "session/too_large" => "give less text, or keep it in a file and name the file",
-        "session/storage" => "see that the disk has room and can be written, then run it again",
+        "session/storage" => {
+            "check that the disk has free space and can be written, then run the command again"
+        }
         code if code.starts_with("session/") => "`bough help COMMAND` shows what it takes",
         _ => return None,
     };

@@ -18,7 +18,7 @@ use crate::text::{count, tokens};
 /// Summarise the older part of a conversation, so that a model is sent less
 ///
 /// Nothing is removed: the summary is added, and `--undo` takes it out of the context again. It is shown before it is
-/// written. In a recorded session it lies over the turns of the loops, where the recorder's loader finds it too.
+/// written. In a recorded session the summary stands for turns of the loops, and the recorder's loader uses it too.
 ///
 /// The summary comes from `--summary-file`, from a program (`--command`, or `compaction.command` in the configuration)
 /// that reads the conversation on its standard input and prints the summary, or else from fixed rules that
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[arg(required_unless_present = "auto")]
     session: Option<String>,
 
-    /// Compact only what exceeds its model's window less the reserve, without asking
+    /// Compact only sessions that exceed their model's window minus the reserve, without asking
     #[arg(long)]
     auto: bool,
 
@@ -65,7 +65,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["command", "summary_file"])]
     digest: bool,
 
-    /// What the program should pay attention to
+    /// The subject that the program should pay attention to
     #[arg(long, value_name = "TEXT")]
     focus: Option<String>,
 
@@ -143,7 +143,9 @@ async fn compact_recorded(
     }
     let turns = count(plan.summarised_turns, "turn", "turns");
     let ask = || app.output.confirm(&format!("Write this summary of {turns}?"), "--yes");
-    if !args.yes && !ask().map_err(|error| error.hint("pass --dry-run to only look"))? {
+    if !args.yes
+        && !ask().map_err(|error| error.hint("pass --dry-run to see it without a change"))?
+    {
         return Err(CommandError::cancelled());
     }
     recorded.write(backend, &plan).await?;
@@ -220,7 +222,9 @@ async fn asked(
         return report(app, &work, &summary, None);
     }
     let ask = || app.output.confirm(&question(&work), "--yes");
-    if !args.yes && !ask().map_err(|error| error.hint("pass --dry-run to only look"))? {
+    if !args.yes
+        && !ask().map_err(|error| error.hint("pass --dry-run to see it without a change"))?
+    {
         return Err(CommandError::cancelled());
     }
     let entry = work.write(backend, summary.clone()).await?;
@@ -342,8 +346,8 @@ async fn automatic(
     if app.output.is_json() {
         return app.output.json(&why.beside(json!({ "compacted": done })));
     }
-    why.said.iter().try_for_each(|line| app.output.line(line.as_str()))?;
-    if done.is_empty() && why.said.is_empty() {
+    why.lines.iter().try_for_each(|line| app.output.line(line.as_str()))?;
+    if done.is_empty() && why.lines.is_empty() {
         app.output.line("nothing to do: no session exceeds its model's window")?;
     }
     Ok(())
@@ -382,9 +386,9 @@ async fn compact_one(
 
 /// Why sessions were not compacted, for callers that ask.
 struct Why {
-    /// Whether one session was named: then the answer also says that its context still fits.
+    /// Whether one session was named: then the answer also reports that its context still fits.
     asked: bool,
-    said: Vec<String>,
+    lines: Vec<String>,
     /// The same by session, for programs.
     reasons: Map<String, Value>,
 }
@@ -392,14 +396,14 @@ struct Why {
 impl Why {
     fn new(asked: bool, configured: &Configured) -> Self {
         let off = format!("nothing to do: {}", NotDue::SwitchedOff);
-        let said = Some(off).filter(|_| !configured.settings.enabled).into_iter().collect();
-        Self { asked, said, reasons: Map::new() }
+        let lines = Some(off).filter(|_| !configured.settings.enabled).into_iter().collect();
+        Self { asked, lines, reasons: Map::new() }
     }
 
     /// Adds the reasons to an answer, if there are some.
     fn beside(self, mut answer: Value) -> Value {
-        if let Some(members) = answer.as_object_mut().filter(|_| !self.said.is_empty()) {
-            let why = json!({ "said": self.said, "sessions": self.reasons });
+        if let Some(members) = answer.as_object_mut().filter(|_| !self.lines.is_empty()) {
+            let why = json!({ "said": self.lines, "sessions": self.reasons });
             members.insert("nothing_to_do".to_owned(), why);
         }
         answer
@@ -408,7 +412,7 @@ impl Why {
     fn note(&mut self, session: &SessionId, caption: String, not: NotDue) {
         let is_news = self.asked || matches!(not, NotDue::NothingToCut(_));
         if is_news && not != NotDue::SwitchedOff {
-            self.said.push(format!("nothing to do for {caption}: {not}"));
+            self.lines.push(format!("nothing to do for {caption}: {not}"));
             self.reasons.insert(session.to_string(), not.to_string().into());
         }
     }

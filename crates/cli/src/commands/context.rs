@@ -15,8 +15,8 @@ use crate::text::{count, tokens};
 
 /// Show what a model would be sent
 ///
-/// Prints the active path; a summary takes the place of the messages that it sums up. The tokens are those that the
-/// newest answer reported, and estimates (a quarter of the characters) for what came after it.
+/// Prints the active path; a summary replaces the messages that it covers. The tokens are those that the newest answer
+/// reported, and estimates (a quarter of the characters) for the messages after it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

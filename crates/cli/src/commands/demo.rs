@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::command_error::CommandResult;
 use crate::demo::Demo;
 
-/// Write sessions of an agent at work, to have something to look at
+/// Write example sessions of an agent at work
 ///
 /// Each run writes new sessions: tools and diffs, branches, a failure, a compaction, a long session, and an agent that was recorded
 /// with its sub-agents, a parallel group and a rerun. With `--live` two more are then written as slowly as an agent would, so that

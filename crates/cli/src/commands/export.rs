@@ -13,7 +13,7 @@ use crate::output::{Line, Style};
 use crate::resolve;
 use crate::text::count;
 
-/// Write a session to a file, in a format that others read
+/// Export a session in a format that other programs read
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ENTRY")]
     leaf: Option<String>,
 
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
 }

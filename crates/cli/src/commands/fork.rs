@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[arg(short = 't', long)]
     title: Option<String>,
 
-    /// Copy up to the entry before ENTRY, so that you can say something else there
+    /// Copy up to the entry before ENTRY, so that you can write another message there
     #[arg(long, requires = "entry")]
     before: bool,
 

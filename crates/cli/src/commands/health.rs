@@ -74,7 +74,7 @@ fn unreadable(error: ConfigError) -> CommandError {
 fn not_running(error: CommandError) -> CommandError {
     let text = error.to_string();
     CommandError::failed(text)
-        .hint("see that `bough serve` runs, or name its address with --server")
+        .hint("check that `bough serve` runs, or name its address with --server")
 }
 
 /// Where a server that listens on an address is reached on its own machine.

@@ -6,7 +6,7 @@ use crate::resolve;
 
 /// Label an entry, or remove its label
 ///
-/// A label names one entry: an entry that has the label already loses it.
+/// A label names one entry. If another entry has the label, it loses it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

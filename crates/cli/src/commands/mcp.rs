@@ -17,8 +17,8 @@ use crate::limits::MCP_LINES_WAITING;
 
 /// Serve the sessions to an agent over the Model Context Protocol (MCP)
 ///
-/// Speaks on standard input and output, as clients that start their servers expect it, and ends when the client ends its input. A
-/// running `bough serve` speaks the same protocol over HTTP at `/mcp`.
+/// Uses standard input and output, as clients that start their own servers expect, and ends when the client closes its
+/// input. A running `bough serve` speaks the same protocol over HTTP at `/mcp`.
 ///
 /// The tools find, read, append to and fork sessions. Sessions are resources, `bough://sessions/ID`, which a client can follow.
 #[derive(Debug, clap::Args)]

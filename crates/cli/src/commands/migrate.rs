@@ -14,8 +14,8 @@ use crate::text::{bytes, count};
 
 /// Bring in sessions of pi: a file, or all below a directory
 ///
-/// The files are only read. Each becomes a session of its own, is compared with its source before it is used, and can
-/// be rolled back. A file that was brought in before is left alone.
+/// The files are only read. Each file becomes a session of its own, which is compared with the file before it is used
+/// and can be rolled back. A file that was brought in before is skipped.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     /// A session file, or a directory
     source: PathBuf,
 
-    /// Only say what would be done
+    /// Show what would be done, and do nothing
     #[arg(short = 'n', long)]
     dry_run: bool,
 }
@@ -159,9 +159,7 @@ fn finish(app: &App, source: &str, results: &[FileResult]) -> CommandResult<()> 
     if wrong > 0 {
         let text = format!("{} could not be brought in", count(wrong as u64, "file", "files"));
         let error = CommandError::new(ErrorKind::Failed, text);
-        return Err(
-            error.hint("each is named above with what is wrong; the others are not touched by it")
-        );
+        return Err(error.hint("each is listed above with its fault; the others are not affected"));
     }
     Ok(())
 }

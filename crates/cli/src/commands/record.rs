@@ -31,8 +31,8 @@ use crate::text::count;
 /// sessions come. Lines that are not events are reported with their number and passed over; with `--strict` they end
 /// the recording.
 ///
-/// A session says whether its application wants to keep it (`--scope`). Bough stores it either way, unless `--memory`
-/// is given: then the sessions are gone when the command ends, and `--print sessions` is how to get them.
+/// Each session has a scope: whether its application wants to keep it (`--scope`). Bough stores it either way, unless
+/// `--memory` is given: then the sessions are gone when the command ends, and only `--print sessions` shows them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -57,11 +57,11 @@ pub(crate) struct Args {
     #[arg(long)]
     strict: bool,
 
-    /// How long an agent may be idle: a session that it begins later says that a timeout made it
+    /// How long an agent may be idle; a session that it begins later is marked as begun after a timeout
     #[arg(long, value_name = "TIME")]
     inactivity_timeout: Option<Span>,
 
-    /// Whether the sessions are to be kept, as they say it [default: session.scope of the configuration]
+    /// The scope of the recorded sessions [default: session.scope of the configuration]
     #[arg(long, value_name = "SCOPE")]
     scope: Option<Scope>,
 
@@ -72,9 +72,9 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Scope {
-    /// They may be forgotten
+    /// The application does not need to keep them
     Ephemeral,
-    /// They are to be kept
+    /// The application wants to keep them
     Persistent,
 }
 
@@ -117,7 +117,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
 fn configured_scope(app: &App) -> CommandResult<SessionScope> {
     let flags = Overrides { data_dir: app.globals.data_dir.clone(), ..Overrides::default() };
     let loaded = load(&flags, &|name: &str| std::env::var(name).ok()).map_err(|error| {
-        CommandError::failed(error).hint("`bough config check` says what is wrong with it")
+        CommandError::failed(error).hint("`bough config check` shows what is wrong with it")
     })?;
     Ok(match loaded.config.session.scope {
         config::SessionScope::Ephemeral => SessionScope::Ephemeral,
@@ -160,7 +160,7 @@ async fn record(
             Ok(line) => line,
             Err(error) => break Some(unreadable(args, &error)),
         };
-        match event_of(line).map(|read| events.not_kept.told(app, number, read)) {
+        match event_of(line).map(|read| events.not_kept.report(app, number, read)) {
             Ok(None) => {}
             Ok(Some(AgentEvent::MessageUpdate(_))) if !args.include_streaming_events => {
                 events.pieces += 1;
@@ -214,13 +214,13 @@ impl PassedOver {
 /// Unknown fields of known events. They are not kept, and each is reported once.
 #[derive(Debug, Default)]
 struct NotKept {
-    told: BTreeSet<(String, String)>,
+    reported: BTreeSet<(String, String)>,
     untold: u64,
 }
 
 impl NotKept {
     /// The event of a line; reports its fields that are not kept.
-    fn told(
+    fn report(
         &mut self,
         app: &App,
         line: u64,
@@ -229,17 +229,17 @@ impl NotKept {
         let (event, fields) = read?;
         for field in fields {
             let named = (event.type_name().to_owned(), field);
-            if self.told.contains(&named) {
+            if self.reported.contains(&named) {
                 continue;
             }
-            if self.told.len() >= UNKNOWN_FIELDS_TOLD {
+            if self.reported.len() >= UNKNOWN_FIELDS_TOLD {
                 self.untold += 1;
                 continue;
             }
             let (event_type, field) = &named;
             app.output
                 .warn(&format!("line {line}: {event_type} has a field {field:?} that is not kept"));
-            self.told.insert(named);
+            self.reported.insert(named);
         }
         Some(event)
     }
@@ -315,9 +315,9 @@ fn not_stored(failure: DurableError<StoreError>) -> CommandError {
         return CommandError::failed(format!("session {session_id:?} cannot be stored: {source}"))
             .hint("give it another session_id in its events");
     }
-    let told = CommandError::from(store_failed(StoreError::clone(&source)));
-    let text = format!("session {session_id:?} is not stored: {told}");
-    CommandError { error: text.into(), ..told }
+    let failed = CommandError::from(store_failed(StoreError::clone(&source)));
+    let text = format!("session {session_id:?} is not stored: {failed}");
+    CommandError { error: text.into(), ..failed }
 }
 
 /// A summary of the recording in one line.

@@ -4,7 +4,7 @@ use crate::app::App;
 use crate::command_error::{CommandError, CommandResult};
 use crate::resolve;
 
-/// Play a recorded session back as the events that made it, one JSON object a line
+/// Replay a recorded session as its events, one JSON object a line
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -24,18 +24,18 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NUMBER")]
     from: Option<usize>,
 
-    /// How fast
+    /// The speed
     #[arg(long, value_name = "SPEED", default_value = "at-once")]
     speed: Speed,
 
-    /// Leave out what only Bough understands
+    /// Leave out events that only Bough understands
     #[arg(long)]
     events_only: bool,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Speed {
-    /// As fast as it was
+    /// As it was recorded
     Recorded,
     /// Without waiting
     AtOnce,

@@ -19,7 +19,7 @@ Examples:
   my-agent --session \"$(bough resume --print-id)\"
   bough resume --here              only sessions of this folder")]
 pub(crate) struct Args {
-    /// Print the id of the chosen session and leave
+    /// Print the id of the chosen session and exit
     #[arg(long)]
     print_id: bool,
 

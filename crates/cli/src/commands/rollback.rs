@@ -11,10 +11,11 @@ use crate::output::{Line, Style};
 use crate::resolve;
 use crate::text::count;
 
-/// Give a session that was brought in back to its file
+/// Return a session that was brought in to its file
 ///
-/// What was written since is added to the file first, and the file is verified; then it answers for the session again.
-/// What the file cannot hold is named, and nothing is done unless the loss is accepted.
+/// Entries that were written since are added to the file, and the file is verified. From then on the session is read
+/// from the file and written to it again. If the file cannot hold everything, the command lists what would be lost and
+/// changes nothing, unless `--accept-loss` is given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -25,11 +26,11 @@ pub(crate) struct Args {
     /// The session: its id, a unique beginning of it, its title, `last`, or a session file of pi
     session: String,
 
-    /// Why, for the ledger
+    /// The reason, which the ledger keeps
     #[arg(long, default_value = "asked for")]
     reason: String,
 
-    /// Go back even if something cannot be said in the file
+    /// Go back even if the file cannot hold everything
     #[arg(long)]
     accept_loss: bool,
 
@@ -37,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long)]
     accept_changed: bool,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short = 'y', long)]
     yes: bool,
 }

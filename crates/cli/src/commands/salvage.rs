@@ -12,9 +12,9 @@ use crate::commands::verify::{report_json, store_failed};
 use crate::resolve;
 use crate::text::count;
 
-/// Copy what is whole of damaged sessions into a new data directory
+/// Copy the intact part of damaged sessions into a new data directory
 ///
-/// The old one is only read.
+/// The old directory is only read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -8,11 +8,12 @@ use crate::limits::INDEX_STALLED_ROUNDS;
 use crate::output::{Line, Progress, Style};
 use crate::text::{age, clean_line, fit};
 
-/// Search everything that was said
+/// Search the messages of all sessions
 ///
-/// Words are found whatever their case, in every session and branch: messages, thoughts, calls of tools and their results,
-/// errors, summaries, labels and titles. All words must be there; "a phrase" stands together; -word must not be there; a
-/// word* may go on. An identifier is found whole and by its parts.
+/// Searches every session and branch: messages, thoughts, calls of tools and their results, errors, summaries, labels
+/// and titles. Upper and lower case are the same. A hit has all the words; "a phrase" matches words in this order,
+/// -word leaves out hits with that word, and word* matches the beginning of a word. An identifier is found whole and by
+/// its parts.
 ///
 /// Filters: role:user, tool:bash, model:opus, agent:NAME, session:ID, project:~/x, after:2026-10-01, before:3d, and
 /// is:thinking (or text, call, result, error, summary, label, title, about, data, old).
@@ -24,7 +25,7 @@ Examples:
   bough search 'parseConfig project:~/work/app -role:tool'
   bough search 'is:title release' --json")]
 pub(crate) struct Args {
-    /// What to look for; quote it for the shell when it has quotes of its own
+    /// The query; quote it for the shell if it has quotes of its own
     #[arg(required = true, value_name = "QUERY")]
     query: Vec<String>,
 
@@ -32,7 +33,7 @@ pub(crate) struct Args {
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
     limit: usize,
 
-    /// Where the page before ended: its `next_cursor` in --json
+    /// Continue after the previous page: the `next_cursor` that --json printed
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 }
@@ -192,8 +193,8 @@ fn open_hint(first: &SearchHit) -> String {
 
 /// Build the search index again
 ///
-/// The index is made from the sessions and holds nothing of its own, so this is always safe. Searches made meanwhile find what is
-/// indexed already, and say how far the index is.
+/// The index is made from the sessions and holds nothing of its own, so this is always safe. Meanwhile searches find
+/// what is indexed already, and report how far the index is.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -206,8 +207,8 @@ pub(crate) async fn reindex(app: &App, _: ReindexArgs) -> CommandResult<()> {
         let status = wait_for_index(app, backend, "Reindexing").await?;
         let done = status.filter(|status| status.is_complete);
         let status = done.ok_or_else(|| {
-            CommandError::failed("the index is kept by another process, which does not go on")
-                .hint("end that process (a server?) or start it again")
+            CommandError::failed("another process updates the index and makes no progress")
+                .hint("stop that process (perhaps a server), or restart it")
         })?;
         if app.output.is_json() {
             return app.output.json(&json!({ "reindexed": true, "index": status }));

@@ -40,11 +40,11 @@ pub(crate) struct Args {
 
     /// Serve HTTP on a Unix socket to this user, without tokens; --listen and --bus then serve only where they are given
     ///
-    /// Where another server has the socket already, this one says so and ends with exit code 4.
+    /// If another server has the socket already, the command fails with exit code 4.
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
 
-    /// End so many seconds after the last client has gone
+    /// Exit this many seconds after the last client has disconnected
     #[arg(long, value_name = "SECONDS")]
     idle_exit: Option<u64>,
 

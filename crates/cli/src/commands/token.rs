@@ -13,7 +13,7 @@ use crate::text::stamp;
 
 /// Make, list, revoke and remove tokens for the server
 ///
-/// Without tokens the server lets everybody on this machine in. From the first token on, every caller needs one.
+/// Without tokens the server accepts every caller on this machine. Once there is a token, every caller needs one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,13 +39,13 @@ enum Action {
         /// The token's id
         id: String,
     },
-    /// Remove tokens, which end at once
+    /// Remove tokens; they are invalid at once
     Rm {
         /// The tokens' ids
         #[arg(required = true)]
         ids: Vec<String>,
     },
-    /// Remove every token and let everybody on this machine in again
+    /// Remove all tokens and accept every caller on this machine again
     AllowTokenless,
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn run(app: &App, args: Args) -> CommandResult<()> {
             if app.output.is_json() {
                 return app.output.json(&json!({ "removed": removed }));
             }
-            app.output.line("everybody on this machine is let in without a token")
+            app.output.line("every caller on this machine is accepted without a token")
         }
     }
 }
@@ -137,8 +137,7 @@ fn remove(app: &App, file: &TokenFile<'_>, ids: &[String]) -> CommandResult<()> 
 }
 
 /// How to go back from tokens.
-const GO_BACK: &str =
-    "`bough token allow-tokenless` removes all tokens and lets everybody on this machine in again";
+const GO_BACK: &str = "`bough token allow-tokenless` removes all tokens and accepts every caller on this machine again";
 
 fn make(app: &App, file: &TokenFile<'_>, create: Create) -> CommandResult<()> {
     let mut scope = JsonMap::new();
@@ -191,7 +190,7 @@ fn list(app: &App, file: &TokenFile<'_>) -> CommandResult<()> {
         app.output.note(if is_in_use {
             "no tokens, and callers need one; make one with `bough token create`"
         } else {
-            "no tokens; on this machine the server lets everybody in"
+            "no tokens; the server accepts every caller on this machine"
         });
         return Ok(());
     }

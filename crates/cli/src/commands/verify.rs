@@ -67,7 +67,7 @@ fn report(app: &App, reports: &[VerifyReport]) -> CommandResult<()> {
     }
     let text = format!("{} damaged", count(damaged as u64, "session is", "sessions are"));
     Err(CommandError::new(ErrorKind::Damaged, text)
-        .hint("`bough salvage --to DIR` copies what is whole into a new data directory"))
+        .hint("`bough salvage --to DIR` copies the intact part into a new data directory"))
 }
 
 /// A report with the session's id under the name that it has in every other answer.

@@ -75,7 +75,7 @@ struct OpenLoop<'a> {
 }
 
 /// The agent and the session of a loop, and the loop before it.
-struct LoopPlace<'a> {
+struct LoopContext<'a> {
     session: &'a str,
     agent: &'a str,
     parent: Option<String>,
@@ -101,32 +101,32 @@ impl<'a> EventWriter<'a> {
 
     fn main_loop(&mut self, script: &'a LoopScript) {
         let parent = script.after.as_deref().and_then(|name| self.loop_ids.get(name)).cloned();
-        let place = LoopPlace {
+        let context = LoopContext {
             session: &self.sessions.main,
             agent: &self.run.agent,
             parent,
             trigger: if script.kind == LoopKind::Branch { "Branch" } else { "User" },
         };
-        self.write_loop(script, &place);
+        self.write_loop(script, &context);
     }
 
-    fn write_loop(&mut self, script: &'a LoopScript, place: &LoopPlace<'_>) {
+    fn write_loop(&mut self, script: &'a LoopScript, context: &LoopContext<'_>) {
         let model = script.model.as_deref().unwrap_or(&self.run.model);
-        let id = self.name_loop(script, place.session, model);
-        let continuation = match (script.kind, &place.parent) {
-            (LoopKind::Next, Some(_)) if place.trigger != "SubAgent" => json!("Default"),
+        let id = self.name_loop(script, context.session, model);
+        let continuation = match (script.kind, &context.parent) {
+            (LoopKind::Next, Some(_)) if context.trigger != "SubAgent" => json!("Default"),
             (LoopKind::Next, _) => json!("Initial"),
             (LoopKind::Rerun, _) => json!({ "Rerun": { "tag": script.name } }),
             (LoopKind::Branch, _) => json!({ "Branch": { "tag": script.name } }),
         };
         self.say(json!({
-            "type": "AgentStart", "agent_id": place.agent, "session_id": place.session, "loop_id": id,
-            "parent_loop_id": place.parent, "continuation_kind": continuation,
+            "type": "AgentStart", "agent_id": context.agent, "session_id": context.session, "loop_id": id,
+            "parent_loop_id": context.parent, "continuation_kind": continuation,
             "timestamp": self.timestamp(), "metadata": null,
             "config_snapshot": { "model": model, "provider": "demo", "config_id": model },
         }));
         let mut open = OpenLoop { id, model, messages: Vec::new(), usage: TurnUsage::default() };
-        self.ask(&mut open, script, place.trigger);
+        self.ask(&mut open, script, context.trigger);
         for (index, turn) in script.turns.iter().enumerate() {
             self.write_turn(&mut open, index, turn);
         }
@@ -238,13 +238,13 @@ impl<'a> EventWriter<'a> {
             self.wait(call.seconds);
             return (&call.result, None);
         };
-        let place = LoopPlace {
+        let context = LoopContext {
             session,
             agent: &sub_agent.agent,
             parent: Some(open.id.clone()),
             trigger: "SubAgent",
         };
-        self.write_loop(&sub_agent.work, &place);
+        self.write_loop(&sub_agent.work, &context);
         (sub_agent.work.answer(), self.loop_ids.get(sub_agent.work.name.as_str()).cloned())
     }
 

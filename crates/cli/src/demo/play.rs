@@ -199,11 +199,11 @@ impl Player<'_> {
                 let custom = json!({ "custom_type": "bough.compaction", "data": data });
                 ("session::append", json!({ "session_id": id, "custom": custom }))
             }
-            Step::User(said) => (
+            Step::User(step) => (
                 "session::append",
                 json!({
-                    "session_id": id, "entry_id": said.entry, "parent_id": said.parent,
-                    "message": said.message(time(said.ago)),
+                    "session_id": id, "entry_id": step.entry, "parent_id": step.parent,
+                    "message": step.message(time(step.ago)),
                 }),
             ),
             Step::Result(result) => {

@@ -279,7 +279,7 @@ impl Output {
         }
     }
 
-    /// Asks yes or no; Enter means no. If nobody can answer, returns an error that names the flag for it.
+    /// Asks yes or no; Enter means no. If there is no terminal to answer on, returns an error that names the flag for it.
     pub(crate) fn confirm(&self, question: &str, flag: &str) -> CommandResult<bool> {
         if !self.around.stdin_is_terminal {
             let text = format!("this command asks for confirmation: {question}");

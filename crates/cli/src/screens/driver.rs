@@ -114,7 +114,7 @@ impl ScreenLoop {
             let (runner, sender) = (self.runner.clone(), self.sender.clone());
             tokio::spawn(async move {
                 let answer = run_effect(&runner, effect, edited).await;
-                // If the screen is closed by now, nobody needs the answer.
+                // If the screen is closed by now, the answer is not needed.
                 drop(sender.send(Event::Answer(answer)));
             });
         }

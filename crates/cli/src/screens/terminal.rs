@@ -142,7 +142,7 @@ fn read_keys(events: &UnboundedSender<Event>, wanted: &AtomicU8, is_resting: &At
             Err(_) => return,
         }
         let Ok(read) = event::read() else { return };
-        let told = match read {
+        let sent = match read {
             event::Event::Key(key) if key.kind != KeyEventKind::Release => {
                 events.send(Event::Key(key.into()))
             }
@@ -152,7 +152,7 @@ fn read_keys(events: &UnboundedSender<Event>, wanted: &AtomicU8, is_resting: &At
             }
             _ => Ok(()),
         };
-        if told.is_err() {
+        if sent.is_err() {
             return;
         }
     }

@@ -77,9 +77,9 @@ pub(crate) fn row(area: Rect, at: u16) -> Rect {
 pub(crate) fn header(frame: &mut Frame, area: Rect, theme: Theme, left: &str, right: &str) {
     let columns = usize::from(area.width);
     let right = fit(&clean_line(right), columns / 2);
-    let room = columns.saturating_sub(width(&right) + 1);
+    let columns_left = columns.saturating_sub(width(&right) + 1);
     let line = Line::from(vec![
-        Span::styled(pad(&clean_line(left), room), theme.title()),
+        Span::styled(pad(&clean_line(left), columns_left), theme.title()),
         Span::raw(" "),
         Span::styled(right, theme.dim()),
     ]);
@@ -113,11 +113,11 @@ pub(crate) fn footer(
 
 /// As many keys as fit; if not all do, the key that shows all of them is included.
 fn keys_line(keys: &Keys, columns: usize) -> String {
-    let mut items: Vec<String> = keys.iter().map(said).collect();
-    let room = |items: &[String]| width(&items.join(SEPARATOR)) <= columns;
-    if !room(&items) {
-        items.push(said(&ALL_KEYS));
-        while items.len() > 2 && !room(&items) {
+    let mut items: Vec<String> = keys.iter().map(key_text).collect();
+    let fits = |items: &[String]| width(&items.join(SEPARATOR)) <= columns;
+    if !fits(&items) {
+        items.push(key_text(&ALL_KEYS));
+        while items.len() > 2 && !fits(&items) {
             items.remove(items.len() - 2);
         }
     }
@@ -126,7 +126,7 @@ fn keys_line(keys: &Keys, columns: usize) -> String {
 
 const SEPARATOR: &str = " · ";
 
-fn said((key, does): &(&str, &str)) -> String {
+fn key_text((key, does): &(&str, &str)) -> String {
     format!("{key} {does}")
 }
 

@@ -16,10 +16,10 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
-    let Some(room) = columns.checked_sub(1) else {
+    let Some(before) = columns.checked_sub(1) else {
         return String::new();
     };
-    let (head, _) = take(text, room);
+    let (head, _) = take(text, before);
     format!("{head}…")
 }
 
@@ -46,7 +46,7 @@ pub(super) fn expand_tabs(line: &str) -> String {
 }
 
 /// A text in lines of at most `columns`, broken between words where that is possible. What a line goes on with is indented as
-/// the line is, unless little room would be left. At most `lines_max` lines.
+/// the line is, unless few columns would be left. At most `lines_max` lines.
 pub(crate) fn wrap(text: &str, columns: usize, lines_max: usize) -> Vec<String> {
     let columns = columns.max(1);
     let mut lines = Vec::new();
@@ -76,7 +76,7 @@ fn wrap_line(line: &str, columns: usize, lines_max: usize, lines: &mut Vec<Strin
         if next.is_empty() {
             return;
         }
-        // Beside the indentation there must be room for something, or this would not end.
+        // Beside the indentation there must be a column for text, or this would not end.
         let fits = indent.len() + width(first_cluster(next)) <= columns;
         line = if fits { format!("{indent}{next}") } else { next.to_owned() };
     }

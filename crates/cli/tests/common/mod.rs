@@ -126,7 +126,7 @@ impl Place {
         })
     }
 
-    /// Writes into the catalogue of a directory that nobody has open.
+    /// Writes into the catalogue of a directory that no process has open.
     pub(crate) fn with_catalogue(&self, work: impl FnOnce(&Catalogue)) {
         let Platform { disk, clock, entropy } = Platform::system(self.data_dir()).unwrap();
         let name = RelPath::parse(CATALOGUE_FILE).unwrap();
@@ -215,7 +215,7 @@ impl Sessions {
         self.conversation("Date parser").await;
         let session = self.create("plantedtitle").await;
         let message = |message: Value| serde_json::from_value::<AgentMessage>(message).unwrap();
-        let said = message(json!({
+        let reply = message(json!({
             "role": "assistant", "stop_reason": "error", "error_message": "plantederror E4242", "model": "m",
             "provider": "p", "timestamp": 2, "content": [
                 {"type": "thinking", "text": "plantedthought"},
@@ -225,7 +225,7 @@ impl Sessions {
         }));
         let asked =
             self.append(&session, user("plantedtext 日本語の文章 /etc/planted/path.toml")).await;
-        let said = self.append(&session, said).await;
+        let reply = self.append(&session, reply).await;
         let given = self.append(&session, result("c", "plantedresult: permission denied")).await;
         let label = json!({"session_id": session, "entry_id": asked, "label": "plantedlabel"});
         self.service.call(&Scope::owner(), "session::set-label", label).await.unwrap();
@@ -235,12 +235,12 @@ impl Sessions {
             ("章", Some(&asked)),
             ("/etc/planted/path.toml", Some(&asked)),
             ("plantedlabel", Some(&asked)),
-            ("plantedthought", Some(&said)),
-            ("parseplantedname", Some(&said)),
-            ("plantedName", Some(&said)),
-            ("snake_case", Some(&said)),
-            ("plantedfile", Some(&said)),
-            ("\"plantederror e4242\"", Some(&said)),
+            ("plantedthought", Some(&reply)),
+            ("parseplantedname", Some(&reply)),
+            ("plantedName", Some(&reply)),
+            ("snake_case", Some(&reply)),
+            ("plantedfile", Some(&reply)),
+            ("\"plantederror e4242\"", Some(&reply)),
             ("\"permission denied\"", Some(&given)),
             ("plantedresult tool:read", Some(&given)),
             ("plantedtitle", None),
@@ -269,15 +269,15 @@ pub(crate) fn user(text: &str) -> AgentMessage {
 }
 
 pub(crate) fn answer(text: &str) -> AgentMessage {
-    said(vec![ContentBlock::text(text)])
+    reply_with(vec![ContentBlock::text(text)])
 }
 
 pub(crate) fn call(id: &str, function: &str, arguments: Value) -> AgentMessage {
     let call = FunctionCallBlock::new(id.into(), function.into(), arguments.into());
-    said(vec![ContentBlock::FunctionCall(call)])
+    reply_with(vec![ContentBlock::FunctionCall(call)])
 }
 
-fn said(content: Vec<ContentBlock>) -> AgentMessage {
+fn reply_with(content: Vec<ContentBlock>) -> AgentMessage {
     let usage =
         Usage { input: Some(1_000), output: Some(50), cost_usd: Some(0.01), ..Usage::default() };
     AgentMessage::Assistant(AssistantMessage {

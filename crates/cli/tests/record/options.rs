@@ -35,11 +35,11 @@ fn the_files_of_the_newest_phi_core_can_be_recorded() {
         let answered = place.ok(&["record", file.to_str().unwrap(), "--print", "sessions"]);
         let sessions: Vec<RecordedSession> = serde_json::from_str(&answered).unwrap();
         let [session] = &sessions[..] else { panic!("{}", sessions.len()) };
-        let said = |session: &RecordedSession| -> Vec<Value> {
+        let contents = |session: &RecordedSession| -> Vec<Value> {
             let loops = session.loops.iter();
             loops.map(|one| json!([one.loop_id, one.status, one.messages, one.usage])).collect()
         };
-        assert_eq!(said(session), said(&stored), "{name}");
+        assert_eq!(contents(session), contents(&stored), "{name}");
     }
 }
 

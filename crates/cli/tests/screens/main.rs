@@ -313,7 +313,7 @@ fn the_tree_is_folded_filtered_and_searched() {
     assert_eq!(terminal.end().0, 0);
 }
 
-/// What no title has is searched in messages, and opened where it was said; in narrow and in wide windows.
+/// Words that no title has are searched in messages, and a hit opens at its message; in narrow and in wide windows.
 #[test]
 fn what_was_said_is_found_from_the_picker_and_opened_at_its_entry() {
     let place = Place::new();
@@ -380,7 +380,7 @@ fn planted_words_are_found_in_narrow_and_wide_windows() {
         terminal.wait_for("Search all sessions");
         for (query, entry) in &planted {
             terminal.press(query);
-            // A narrow window has room for the beginning of a title.
+            // A narrow window shows the beginning of a title.
             let kind = if entry.is_some() { "planted" } else { "title" };
             terminal.wait_until(query, |text| {
                 text.lines().nth(1).is_some_and(|line| line.contains(query))
@@ -429,7 +429,7 @@ fn a_transcript_is_unfolded_and_its_loops_are_an_outline() {
 }
 
 /// Ten thousand sessions: the first screen comes from one page, a search goes through all. All but one are only in the
-/// catalogue: whoever wanted to read them to show a list would find nothing.
+/// catalogue: a list that read them would find nothing.
 #[test]
 fn ten_thousand_sessions() {
     let place = Place::new();

@@ -141,8 +141,8 @@ fn a_bridge_that_cannot_be_is_fatal_at_the_start() {
         std::fs::write(folder.path().join("config.yaml"), text).unwrap();
         let bus = format!("0.0.0.0:{port}");
         let ended = command(folder.path(), "127.0.0.1:0", &bus).status().unwrap();
-        let said = std::fs::read_to_string(folder.path().join("log")).unwrap();
-        assert!(!ended.success() && said.contains(words), "{config}: {said}");
+        let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
+        assert!(!ended.success() && log.contains(words), "{config}: {log}");
         assert!(!folder.path().join("sessions").exists(), "no silent fall-back");
     }
 }

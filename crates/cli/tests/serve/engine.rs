@@ -40,6 +40,6 @@ fn an_engine_that_does_not_answer_is_said_at_the_start() {
     let mut command = crate::process::command(folder.path(), "127.0.0.1:0", "off");
     let ended = command.args(["--engine", "ws://127.0.0.1:1"]).status().unwrap();
     assert!(!ended.success());
-    let said = std::fs::read_to_string(folder.path().join("log")).unwrap();
-    assert!(said.contains("the engine does not answer"), "{said}");
+    let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
+    assert!(log.contains("the engine does not answer"), "{log}");
 }

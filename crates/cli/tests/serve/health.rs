@@ -81,7 +81,7 @@ fn no_token_is_needed_and_a_wrong_one_does_not_matter() {
 
 #[test]
 fn every_failure_has_one_exit_code() {
-    is_not_ready(&health(nobody(), &[]), "see that `bough serve` runs");
+    is_not_ready(&health(nobody(), &[]), "check that `bough serve` runs");
     let json = health(nobody(), &["--json"]);
     is_not_ready(&json, "\"error\"");
     is_not_ready(&command(&["--server", "nonsense"]).output().unwrap(), "not the address");

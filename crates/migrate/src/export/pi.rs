@@ -1,8 +1,8 @@
 //! A session as a pi file.
 //!
 //! A session that came from a pi file and was not changed gives back that file: the same header, the same
-//! lines in the same order, those that are no entries included. What was added since is said in pi's
-//! words. A version-1 file that grew branches, or entries of other systems, is written as version 3,
+//! lines in the same order, those that are no entries included. What was added since is written in pi's
+//! format. A version-1 file that grew branches, or entries of other systems, is written as version 3,
 //! since version 1 has no ids.
 
 use std::collections::{HashMap, HashSet};

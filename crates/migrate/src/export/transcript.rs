@@ -108,13 +108,13 @@ fn entry_text(entry: &Entry) -> String {
 fn message_text(message: &AgentMessage, time: &str) -> String {
     let who = match message {
         AgentMessage::User(_) => "User".to_owned(),
-        AgentMessage::Assistant(said) if said.model.is_empty() => "Assistant".to_owned(),
-        AgentMessage::Assistant(said) => format!("Assistant ({})", inline(&said.model)),
-        AgentMessage::FunctionResult(said) => {
-            let failed = if said.is_error { ", failed" } else { "" };
-            format!("Result of {}{failed}", inline(&said.function_id))
+        AgentMessage::Assistant(reply) if reply.model.is_empty() => "Assistant".to_owned(),
+        AgentMessage::Assistant(reply) => format!("Assistant ({})", inline(&reply.model)),
+        AgentMessage::FunctionResult(result) => {
+            let failed = if result.is_error { ", failed" } else { "" };
+            format!("Result of {}{failed}", inline(&result.function_id))
         }
-        AgentMessage::Custom(said) => inline(&said.custom_type),
+        AgentMessage::Custom(custom) => inline(&custom.custom_type),
     };
     let mut text = format!("\n## {who}\n\n*{time}*\n");
     let is_result = matches!(message, AgentMessage::FunctionResult(_));
@@ -122,8 +122,8 @@ fn message_text(message: &AgentMessage, time: &str) -> String {
         text.push('\n');
         text.push_str(&block_text(block, is_result));
     }
-    if let AgentMessage::Assistant(said) = message
-        && let Some(error) = &said.error_message
+    if let AgentMessage::Assistant(reply) = message
+        && let Some(error) = &reply.error_message
     {
         let _ = writeln!(text, "\n**Error:** {}", inline(error));
     }

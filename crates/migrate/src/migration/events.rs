@@ -59,31 +59,31 @@ impl Evidence {
         if self.source == NATIVE { self } else { self.reversed() }
     }
 
-    fn event(&self, said: EventDetails<'_>, at_ms: i64) -> LedgerEvent {
+    fn event(&self, details: EventDetails<'_>, at_ms: i64) -> LedgerEvent {
         LedgerEvent {
             schema: MIGRATION_EVENT.to_owned(),
             migration_id: self.migration_id.clone(),
             correlation_id: self.correlation_id.clone(),
             source_snapshot_id: self.snapshot_id.clone(),
-            phase: said.phase,
+            phase: details.phase,
             source_format: self.source.clone(),
             target_format: self.target.clone(),
-            verification: said.verification,
-            reason: said.reason.to_owned(),
-            outcome: said.outcome,
+            verification: details.verification,
+            reason: details.reason.to_owned(),
+            outcome: details.outcome,
             at_ms,
         }
     }
 
     /// Writes an event, durably.
-    pub(crate) fn say(
+    pub(crate) fn record(
         &self,
         sessions: &SessionDirectory,
         platform: &Platform,
         session: &SessionId,
-        said: EventDetails<'_>,
+        details: EventDetails<'_>,
     ) -> Result<()> {
-        let event = self.event(said, platform.clock.now_ms());
+        let event = self.event(details, platform.clock.now_ms());
         Ok(sessions.record_event(session, &event)?)
     }
 }
@@ -105,9 +105,9 @@ pub(crate) fn fresh_id(platform: &Platform, prefix: &str) -> Result<String> {
 pub(crate) enum Trail {
     /// Nothing was ever migrated here, or all of it ended.
     Settled,
-    /// A migration that nobody says is completed.
+    /// A migration without an event that it completed.
     Forward(Evidence),
-    /// A rollback that nobody says is done.
+    /// A rollback without an event that it is done.
     Backward(Evidence),
 }
 

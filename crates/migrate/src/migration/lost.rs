@@ -66,8 +66,8 @@ mod tests {
 
     #[test]
     fn what_is_lost_is_said_in_the_right_number() {
-        let said = |count| Lost { kind: LostKind::Meta, count }.to_string();
-        assert_eq!(said(1), "1 change of the session's metadata");
-        assert_eq!(said(2), "2 changes of the session's metadata");
+        let text = |count| Lost { kind: LostKind::Meta, count }.to_string();
+        assert_eq!(text(1), "1 change of the session's metadata");
+        assert_eq!(text(2), "2 changes of the session's metadata");
     }
 }

@@ -1,9 +1,9 @@
-//! Marks of what is under way: whoever opens a data directory finds what was interrupted without looking at
-//! every session.
+//! Marks of migrations and rollbacks that are under way. With them, opening a data directory finds what was interrupted
+//! without looking at every session.
 //!
-//! A mark is durable before anything of a migration or a rollback is. It is removed after the ledger says how that
-//! ended and the session is listed as it is now, by whoever opens the directory next. So a session without a mark has
-//! nothing to recover, and lists show it.
+//! A mark is durable before anything of a migration or a rollback is. The next process that opens the directory removes
+//! it, after the ledger has the outcome and the session is listed as it is now. So a session without a mark has nothing
+//! to recover, and lists show it.
 
 use bough_platform::{Disk, RelPath};
 use bough_session::{SessionId, hex};
@@ -23,7 +23,7 @@ const UNFINISHED: &str = ".tmp";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Mark {
     session: SessionId,
-    /// The V1 file, whose lock tells whether somebody is at it.
+    /// The V1 file. Its lock is held while the move runs.
     address: String,
 }
 
@@ -33,7 +33,7 @@ impl Migrator {
         Ok(self.platform.disk.stat(&folder()?.join(&name_of(session))?)?.is_some())
     }
 
-    /// Says that a session is about to be moved. The caller holds the lock of the V1 file.
+    /// Marks a session that is about to be moved. The caller holds the lock of the V1 file.
     pub(super) fn mark(&self, session: &SessionId, address: &str) -> Result<()> {
         let disk = &*self.platform.disk;
         if disk.ensure_dir(&folder()?)? {
@@ -46,7 +46,7 @@ impl Migrator {
         Ok(disk.replace(&folder()?.join(&name)?, &temp, &text)?)
     }
 
-    /// Says that it is done. Not synced: a mark that comes back asks for a recovery that finds nothing to do.
+    /// Removes the mark. This is not synced: a mark that comes back asks for a recovery that finds nothing to do.
     pub(crate) fn unmark(&self, session: &SessionId) -> Result<()> {
         match self.platform.disk.remove_file(&folder()?.join(&name_of(session))?) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
@@ -54,7 +54,7 @@ impl Migrator {
         }
     }
 
-    /// Says that it is done, unless something is left to recover: a refusal leaves nothing, a failure may.
+    /// Removes the mark, unless something is left to recover: a refusal leaves nothing, a failure may.
     pub(super) fn unmark_settled(&self, session: &SessionId) -> Result<()> {
         match self.need(session) {
             Ok(None) => self.unmark(session),
@@ -62,8 +62,8 @@ impl Migrator {
         }
     }
 
-    /// Finishes or undoes what was interrupted and left its mark; `visit` is told of each where something was
-    /// done. To be called when a data directory is opened: where nothing was interrupted it looks into one folder.
+    /// Finishes or undoes what was interrupted and left its mark. `visit` is called for each session where something was
+    /// done. Call it when a data directory is opened: if nothing was interrupted it reads one folder.
     pub fn recover_interrupted(
         &self,
         visit: &mut dyn FnMut(&SessionId, &Result<Recovered>),
@@ -79,8 +79,8 @@ impl Migrator {
         Ok(())
     }
 
-    /// Finishes or undoes what was interrupted, and says it of each session that has a mark and that nobody is at. The
-    /// marks stay: the caller lists the sessions first.
+    /// Finishes or undoes what was interrupted, for each session that has a mark and is not being moved now. The marks
+    /// stay: the caller lists the sessions first.
     pub(crate) fn recover_marked(&self) -> Result<Vec<(SessionId, Result<Recovered>)>> {
         let marks = self.marks()?.into_iter().map(|mark| {
             let recovered = self.recover_one(&mark);

@@ -1,5 +1,5 @@
 //! The session's own record at its migration and now. What writes it says all of its fields each time, so
-//! only the two ends tell what changed.
+//! only the two ends show what changed.
 
 use bough_session::{MetaChange, Record, SessionId, SessionState};
 

@@ -55,8 +55,8 @@ pub enum Recovered {
 }
 
 impl Migrator {
-    /// Finishes or undoes what was interrupted, for every session of the data directory; `visit` is told
-    /// of each where something was done.
+    /// Finishes or undoes what was interrupted, for every session of the data directory. `visit` is called
+    /// for each session where something was done.
     pub fn recover_all(&self, visit: &mut dyn FnMut(&SessionId, &Result<Recovered>)) -> Result<()> {
         let mut sessions = self.sessions.sessions()?;
         sessions.extend(self.sessions.trashed()?);
@@ -77,7 +77,7 @@ impl Migrator {
         if self.need(session)?.is_none() {
             return Ok(Recovered::Nothing);
         }
-        // Whoever migrates or rolls back holds the file's lock: without it, nobody is at it.
+        // A migration or a rollback holds the file's lock while it runs.
         let lock = match self.lock_of(session) {
             Ok(lock) => lock,
             Err(MigrateError::Locked { .. }) => return Ok(Recovered::UnderWay),
@@ -164,9 +164,9 @@ struct Recovery<'a> {
 }
 
 impl Recovery<'_> {
-    fn say(&self, evidence: &Evidence, said: EventDetails<'_>) -> Result<()> {
+    fn record(&self, evidence: &Evidence, details: EventDetails<'_>) -> Result<()> {
         let Migrator { sessions, platform, .. } = self.migrator;
-        evidence.say(sessions, platform, self.session, said)
+        evidence.record(sessions, platform, self.session, details)
     }
 
     fn sessions(&self) -> &SessionDirectory {
@@ -177,24 +177,24 @@ impl Recovery<'_> {
     fn source_goes_on(&self, evidence: Option<Evidence>) -> Result<Recovered> {
         self.sessions().switch_to_file(self.session, self.origin.pointer.clone(), None)?;
         if let Some(evidence) = evidence {
-            let said = EventDetails {
+            let details = EventDetails {
                 phase: Phase::RolledBack,
                 verification: Verification::default(),
                 reason: "interrupted before the pointer moved; the source goes on",
                 outcome: Outcome::RecoverableError,
             };
-            self.say(&evidence.backward(), said)?;
+            self.record(&evidence.backward(), details)?;
         }
         Ok(Recovered::SourceGoesOn)
     }
 
-    /// The commit marker is there and nobody says that what it points to was right.
+    /// The commit marker is there, but no event confirms that its copy was verified.
     fn verify_again(&self, evidence: Evidence) -> Result<Recovered> {
         let evidence = evidence.forward();
         let checked = check(self.sessions(), self.session, None)?;
         if checked.is_well() {
             let words = "interrupted after the pointer moved; verified again";
-            self.say(&evidence, success(Phase::Completed, checked.verification, words))?;
+            self.record(&evidence, success(Phase::Completed, checked.verification, words))?;
             return Ok(Recovered::Completed);
         }
         self.force_back(&evidence.backward(), &checked)
@@ -208,13 +208,13 @@ impl Recovery<'_> {
             Ok((pointer, words)) => {
                 let reason = format!("{failed}; {words}");
                 self.sessions().switch_from_failed_log(self.session, pointer)?;
-                let said = EventDetails {
+                let details = EventDetails {
                     phase: Phase::RolledBack,
                     verification: checked.verification,
                     reason: &reason,
                     outcome: Outcome::RecoverableError,
                 };
-                self.say(evidence, said)?;
+                self.record(evidence, details)?;
                 Ok(Recovered::ForcedBack { reason })
             }
             Err(error) => {
@@ -264,13 +264,13 @@ impl Recovery<'_> {
 
     /// Rule 3.
     fn give_up(&self, evidence: &Evidence, reason: String) -> Result<Recovered> {
-        let said = EventDetails {
+        let details = EventDetails {
             phase: Phase::RolledBack,
             verification: Verification::default(),
             reason: &reason,
             outcome: Outcome::FatalError,
         };
-        self.say(evidence, said)?;
+        self.record(evidence, details)?;
         Ok(Recovered::NeedsOperator { reason })
     }
 
@@ -286,7 +286,10 @@ impl Recovery<'_> {
                 self.sessions().switch_to_file(self.session, pointer, None)?;
                 if let Some(evidence) = evidence {
                     let words = "the file to go back to is there again";
-                    self.say(&evidence.backward(), success(Phase::RolledBack, ALL_MATCH, words))?;
+                    self.record(
+                        &evidence.backward(),
+                        success(Phase::RolledBack, ALL_MATCH, words),
+                    )?;
                 }
                 Ok(Recovered::RollbackFinished)
             }
@@ -300,23 +303,23 @@ impl Recovery<'_> {
         if let Some(pointer) = previous {
             drop(self.target_of(pointer));
         }
-        let said = EventDetails {
+        let details = EventDetails {
             phase: Phase::Recovery,
             verification: Verification::default(),
             reason: "a rollback was interrupted before the pointer moved; the log goes on",
             outcome: Outcome::RecoverableError,
         };
-        self.say(evidence, said)?;
+        self.record(evidence, details)?;
         Ok(Recovered::RollbackAbandoned)
     }
 
-    /// The pointer moved back and nobody says that the file was right.
+    /// The pointer moved back, but no event confirms that the file was verified.
     fn finish_rollback(&self, evidence: &Evidence) -> Result<Recovered> {
         let opened = self.target_of(&self.origin.pointer).and_then(LiveV1::open);
         match opened {
             Ok(_) => {
                 let words = "interrupted after the pointer moved; the file is readable";
-                self.say(evidence, success(Phase::RolledBack, ALL_MATCH, words))?;
+                self.record(evidence, success(Phase::RolledBack, ALL_MATCH, words))?;
                 Ok(Recovered::RollbackFinished)
             }
             Err(error) => {

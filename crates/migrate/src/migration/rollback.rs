@@ -18,7 +18,7 @@ use crate::v1::{Snapshot, V1File};
 pub struct RollbackOptions {
     /// Why, in words, for the ledger.
     pub reason: String,
-    /// Go back even if something cannot be said in the V1 file. It stays in the log, out of use.
+    /// Go back even if something cannot be written to the V1 file. It stays in the log, unused.
     pub accept_loss: bool,
     /// Go back even if another program wrote to the V1 file since the migration.
     pub accept_changed_target: bool,
@@ -129,7 +129,7 @@ impl Back<'_> {
             prepared => prepared?,
         };
         self.switch(&prepared)?;
-        self.say(success(Phase::RolledBack, prepared.verification, self.reason()))?;
+        self.record(success(Phase::RolledBack, prepared.verification, self.reason()))?;
         // Whoever had the file open before it was replaced has written by now.
         prepared.written.bring_over_late_lines(self.file)?;
         Ok(RollbackSummary {
@@ -149,9 +149,9 @@ impl Back<'_> {
         if self.options.reason.is_empty() { "asked for" } else { &self.options.reason }
     }
 
-    fn say(&self, said: EventDetails<'_>) -> Result<()> {
+    fn record(&self, details: EventDetails<'_>) -> Result<()> {
         let Migrator { sessions, platform, .. } = self.migrator;
-        self.evidence.say(sessions, platform, self.session, said)
+        self.evidence.record(sessions, platform, self.session, details)
     }
 
     fn prepare_whole(&self) -> Result<Prepared> {
@@ -189,7 +189,7 @@ impl Back<'_> {
         }
         let changed = self.options.accept_changed_target;
         let kept = target::inspect(self.file, &self.snapshot, &since, changed)?;
-        self.say(success(Phase::Planned, Verification::default(), self.reason()))?;
+        self.record(success(Phase::Planned, Verification::default(), self.reason()))?;
         let written = kept.write(self.file, &|visit| since.each_line(reader, visit))?;
         let exported = written.added;
         let (verification, snapshot) = kept.verify(self.file, exported)?;
@@ -198,11 +198,11 @@ impl Back<'_> {
             return Err(MigrateError::VerificationFailed { verification, detail });
         }
         let words = format!("{exported} lines added to {}", self.file.address());
-        self.say(success(Phase::Verified, verification, &words))?;
+        self.record(success(Phase::Verified, verification, &words))?;
         Ok(Prepared { head: Some(since.head), written, lost, verification, snapshot })
     }
 
-    /// Refused when somebody wrote since the log was read: what they wrote is not in the file.
+    /// Refused if something was written since the log was read, because it is not in the file.
     fn switch(&self, prepared: &Prepared) -> Result<()> {
         let sessions = &self.migrator.sessions;
         let pointer = self.file.format().pointer(self.file.address(), &prepared.snapshot);

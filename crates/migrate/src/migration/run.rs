@@ -172,8 +172,8 @@ impl Run<'_> {
     }
 
     /// Writes an event into the ledger, where the session is built or where it stands.
-    fn say(&self, sessions: &SessionDirectory, said: EventDetails<'_>) -> Result<()> {
-        self.evidence.say(sessions, &self.migrator.platform, self.session(), said)
+    fn record(&self, sessions: &SessionDirectory, details: EventDetails<'_>) -> Result<()> {
+        self.evidence.record(sessions, &self.migrator.platform, self.session(), details)
     }
 
     fn show(&mut self, step: Step, done_bytes: u64, entries: u64) {
@@ -185,7 +185,7 @@ impl Run<'_> {
         self.build(staged)?;
         staged.present(&self.pointer())?;
         let built = &staged.directory();
-        self.say(built, success(Phase::Staged, Verification::default(), "built out of sight"))?;
+        self.record(built, success(Phase::Staged, Verification::default(), "built out of sight"))?;
         let entries = self.plan.report.entries;
         self.show(Step::Verify, 0, entries);
         let expected = Expectation { entries, content: self.plan.content.clone() };
@@ -194,7 +194,7 @@ impl Run<'_> {
             let Checked { verification, detail, .. } = checked;
             return Err(MigrateError::VerificationFailed { verification, detail });
         }
-        self.say(built, success(Phase::Verified, checked.verification, &checked.detail))?;
+        self.record(built, success(Phase::Verified, checked.verification, &checked.detail))?;
         self.show(Step::Verify, self.plan.bytes, entries);
         if self.file.len()? != Some(self.plan.bytes) {
             return Err(self.changed());
@@ -232,22 +232,22 @@ impl Run<'_> {
         self.show(Step::CutOver, self.plan.bytes, entries);
         let sessions = &self.migrator.sessions;
         sessions.switch_to_log(self.session(), self.pointer(), checked.head)?;
-        self.say(sessions, success(Phase::CutOver, checked.verification, "the pointer moved"))?;
+        self.record(sessions, success(Phase::CutOver, checked.verification, "the pointer moved"))?;
         // What was verified is what is live: the same head, through the ordinary way of reading.
         let live = sessions.read(self.session())?.head();
         if Some(live) != checked.head {
             let detail = format!("record {} is live, which was not verified", live.seq);
-            let said = EventDetails {
+            let details = EventDetails {
                 phase: Phase::CutOver,
                 verification: Verification::default(),
                 reason: &detail,
                 outcome: EventOutcome::RecoverableError,
             };
-            self.say(sessions, said)?;
+            self.record(sessions, details)?;
             let verification = Verification::default();
             return Err(MigrateError::VerificationFailed { verification, detail });
         }
-        self.say(sessions, success(Phase::Completed, checked.verification, "migrated"))?;
+        self.record(sessions, success(Phase::Completed, checked.verification, "migrated"))?;
         sessions.settle_replaced(self.session())?;
         self.show(Step::Complete, self.plan.bytes, entries);
         Ok(())
@@ -291,7 +291,7 @@ impl Builder<'_, '_> {
             let plan = self.run.plan;
             let reason = format!("{} entries of {}", plan.report.entries, plan.address);
             let planned = success(Phase::Planned, Verification::default(), &reason);
-            self.run.say(&self.staged.directory(), planned)?;
+            self.run.record(&self.staged.directory(), planned)?;
         }
         Ok(())
     }

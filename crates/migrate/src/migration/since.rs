@@ -21,7 +21,7 @@ pub(crate) struct Since {
     /// The record that the mark is: what follows was written since.
     mark_seq: u64,
     pub(crate) head: Head,
-    /// What tells the lines that a V1 file would get: see [`line_key`].
+    /// Identifies the lines that a V1 file would get: see [`line_key`].
     pub(crate) keys: HashSet<String>,
     /// The digest of the file's own lines, side tables left out.
     pub(crate) file_content: ContentDigest,
@@ -178,7 +178,7 @@ fn line_numbers(reader: &LogReader) -> Result<HashMap<String, usize>> {
     Ok(numbers)
 }
 
-/// What tells a line from others when a file is looked at again: its id, or where it has none its digest.
+/// The key of a line, which finds it again in the file: its id, or its digest if it has none.
 pub(crate) fn line_key(line: &str) -> String {
     let id = match parse_line(line) {
         ParsedLine::Object(line_header) => line_header.id.text().map(ToOwned::to_owned),

@@ -10,7 +10,7 @@ use crate::error::{MigrateError, Result};
 use crate::limits::CHUNK_BYTES;
 use crate::v1::{Content, Line, Lines, Mapper, Snapshot, Tally, V1File, V1Format, Want};
 
-/// Gives out lines, one after another, to whoever it is called with.
+/// Passes lines, one after another, to its argument.
 pub(crate) type EachLine<'a> = dyn Fn(&mut dyn FnMut(&str) -> Result<()>) -> Result<()> + 'a;
 
 /// What of the file stays as it is.

@@ -4,7 +4,7 @@
 //! calls. Three rules lose nothing of either side:
 //!
 //! - We write with `O_APPEND`, a batch in one call: the operating system puts it behind whatever is there by then.
-//! - We look where it landed. Lines of pi before that place are taken in before ours, lines behind it after ours, so
+//! - We look where it landed. Lines of pi before that position are taken in before ours, lines behind it after ours, so
 //!   that a reader of this process sees the same order as a reader of the file.
 //! - We read it back through the file's name. Where another program replaced the file meanwhile, the batch is
 //!   appended to the new one.
@@ -29,7 +29,7 @@ use crate::pi_line;
 pub(crate) struct Landed {
     /// Records of lines that others wrote before ours.
     pub(crate) before: Vec<Taken>,
-    /// Records of our lines, as the file tells them.
+    /// Records of our lines, as the file has them.
     pub(crate) own: Vec<Taken>,
     /// Records of lines that others wrote behind ours.
     pub(crate) after: Vec<Taken>,
@@ -39,7 +39,7 @@ pub(crate) struct Landed {
 
 /// Where a batch was written: bytes of a file of lines, rows of a database.
 struct Written {
-    place: Range<u64>,
+    range: Range<u64>,
     /// What must be found there, in a file of lines.
     bytes: Vec<u8>,
 }
@@ -141,10 +141,10 @@ impl LiveV1 {
             );
             return Err(MigrateError::NotRepresentable { reason });
         }
-        let placer = self.mapper.placer();
+        let linker = self.mapper.linker();
         pi_line::version_1_line_of(entry, &|id| {
-            let pending = || before.get(id).map(|order| placer.next_index() + order);
-            placer.index_of(id).or_else(pending)
+            let pending = || before.get(id).map(|order| linker.next_index() + order);
+            linker.index_of(id).or_else(pending)
         })
     }
 
@@ -166,7 +166,7 @@ impl LiveV1 {
         if torn {
             bytes.remove(0);
         }
-        Ok(Written { place: at + u64::from(torn)..end, bytes })
+        Ok(Written { range: at + u64::from(torn)..end, bytes })
     }
 
     /// `None` when another program wrote the database meanwhile: nothing was changed.
@@ -181,8 +181,8 @@ impl LiveV1 {
         session.count_messages()?;
         let bytes = session.bytes()?;
         let replaced = self.file.replace_if_unchanged(&snapshot, &bytes)?;
-        let place = rows + 1..rows + 1 + lines.len() as u64;
-        Ok(replaced.then_some(Written { place, bytes: Vec::new() }))
+        let range = rows + 1..rows + 1 + lines.len() as u64;
+        Ok(replaced.then_some(Written { range, bytes: Vec::new() }))
     }
 
     /// Reads what was written and what others wrote around it; says how many lines of ours are there.
@@ -195,9 +195,9 @@ impl LiveV1 {
             return Ok(if recognised { 0 } else { usize::MAX });
         }
         self.catch_up(&mut |taken| {
-            if taken.place.at < written.place.start {
+            if taken.place.at < written.range.start {
                 landed.before.push(taken);
-            } else if taken.place.at < written.place.end {
+            } else if taken.place.at < written.range.end {
                 landed.own.push(taken);
             } else {
                 landed.after.push(taken);
@@ -212,7 +212,7 @@ impl LiveV1 {
         }
         let file = self.file.open(Access::Read)?;
         let mut found = vec![0; written.bytes.len()];
-        let read = file.read_at(written.place.start, &mut found)?;
+        let read = file.read_at(written.range.start, &mut found)?;
         Ok(read == found.len() && found == written.bytes)
     }
 }

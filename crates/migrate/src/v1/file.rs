@@ -63,7 +63,7 @@ pub struct OsV1Files;
 
 impl V1Files for OsV1Files {
     fn locate(&self, address: &str) -> Result<V1File> {
-        // Named by a person, or found by name: it may be a link. What is not there is where it is said to be.
+        // The path was typed by a person or found by name, so it may be a link. The path of a missing file is taken as given.
         let path = match follow(Path::new(address))? {
             Some(named) if named.kind == NamedKind::Other => {
                 return Err(MigrateError::NotASession {
@@ -161,7 +161,7 @@ impl V1File {
         }
     }
 
-    /// Feeds everything that the file holds to a mapper, and says which bytes those were. `watch` is told
+    /// Feeds everything that the file holds to a mapper, and returns which bytes those were. `watch` is called
     /// how many bytes of how many are done; records are taken out of the mapper there.
     pub(crate) fn feed(
         &self,
@@ -304,7 +304,7 @@ impl V1File {
     }
 
     /// Keeps other processes of ours from writing the file. `None` where the folder cannot be written to:
-    /// then nobody else of ours can either.
+    /// then no other process of ours can either.
     pub(crate) fn lock(&self) -> Result<Option<Box<dyn Lock>>> {
         let path = self.path.parent().join(&format!("{}.bough-lock", self.name()))?;
         let holder = format!("pid {}", host_facts().pid);

@@ -1,4 +1,4 @@
-//! The fields of a line that place it, read without parsing the rest.
+//! The fields of a line that link it to others, read without parsing the rest.
 //!
 //! A key that stands twice counts by its last value, as in JavaScript. Values of the wrong type count as
 //! absent: other programs' files are read as they are.
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::time::parse_iso;
 
-/// The fields of a line that place it.
+/// The fields of a line that link it to others.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct LineHeader {
     pub(crate) kind: Option<String>,

@@ -18,7 +18,7 @@ use bough_record::Envelope;
 use memchr::memchr2;
 use serde_json::{Value, json};
 
-use super::place::{Node, Place, Placer};
+use super::links::{EntryLinker, EntryLinks, Node};
 use super::report::FindingKind;
 
 /// The kind of a record that carries a line which is not an entry.
@@ -116,15 +116,15 @@ pub(super) fn record_again(
     number: u64,
     bytes: &[u8],
     at_ms: i64,
-    placer: &Placer,
+    linker: &EntryLinker,
 ) -> Option<Envelope<'static>> {
     match form {
         Form::Kept | Form::KeptEntry(_) => None,
         Form::Entry(node) => {
             let json = json_of(text_of(number, bytes)?);
-            let parent = placer.parent(node).and_then(|parent| placer.name_of(parent));
-            let (id, parent) = (placer.name_of(node)?.to_owned(), parent.map(str::to_owned));
-            Some(entry_record(&json, Place { node, id, parent, first_kept: None }, at_ms))
+            let parent = linker.parent(node).and_then(|parent| linker.name_of(parent));
+            let (id, parent) = (linker.name_of(node)?.to_owned(), parent.map(str::to_owned));
+            Some(entry_record(&json, EntryLinks { node, id, parent, first_kept: None }, at_ms))
         }
         Form::Opaque(What::NotUtf8) => {
             Some(v1_record(at_ms, Kept::Bytes(bytes).payload(number, What::NotUtf8)))
@@ -193,25 +193,25 @@ pub(crate) fn v1_record(at_ms: i64, payload: String) -> Envelope<'static> {
 }
 
 /// The record of an entry. Built as text, so that a line of many megabytes is copied once.
-pub(super) fn entry_record(json: &str, place: Place, at_ms: i64) -> Envelope<'static> {
+pub(super) fn entry_record(json: &str, links: EntryLinks, at_ms: i64) -> Envelope<'static> {
     let mut payload = String::with_capacity(json.len() + 96);
     payload.push_str("{\"foreign\":\"pi\",\"json\":");
-    match &place.first_kept {
+    match &links.first_kept {
         None => payload.push_str(json),
         Some(id) => {
             payload.push_str(json.strip_suffix('}').unwrap_or(json));
             payload.push_str(&added(id));
         }
     }
-    if place.first_kept.is_some() {
+    if links.first_kept.is_some() {
         let origin = json!({ ORIGIN: { ADDED: FIRST_KEPT } });
         payload.push_str(&format!(",\"origin\":{origin}"));
     }
     payload.push('}');
     Envelope {
         kind: Cow::Borrowed("entry"),
-        id: Some(place.id.into()),
-        parent: place.parent.map(Into::into),
+        id: Some(links.id.into()),
+        parent: links.parent.map(Into::into),
         target: None,
         revision: None,
         at_ms,

@@ -33,7 +33,7 @@ pub enum Content<'a> {
 }
 
 /// Identifies the bytes of a file: their digest and how many they are, so that a file that only grew can
-/// be told from one that was changed.
+/// be distinguished from one that was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// SHA-256.
@@ -95,7 +95,7 @@ impl<'a> Lines<'a> {
         Self::resume(file, 0, 0)
     }
 
-    /// The lines from a place on where a line begins, `number` lines being before it. The snapshot is
+    /// The lines from an offset on at which a line begins, `number` lines being before it. The snapshot is
     /// then of what follows only.
     pub(crate) fn resume(file: &'a dyn File, at: u64, number: u64) -> io::Result<Self> {
         let end = file.len()?;

@@ -11,8 +11,8 @@ use super::header::V1Header;
 use super::line_header::{ParsedLine, parse_line};
 use super::line_record::{Form, Mapped, record_again};
 use super::lines::{Content, Line, Lines, Snapshot};
+use super::links::EntryLinker;
 use super::map::{Mapper, Want};
-use super::place::Placer;
 use super::report::V1Report;
 use crate::error::{MigrateError, Result};
 use crate::limits::{BATCH_BYTES, BATCH_RECORDS, CHUNK_BYTES};
@@ -110,7 +110,7 @@ impl LiveV1 {
         Ok(live)
     }
 
-    /// The session as the file tells it; the file is read for it.
+    /// The session that the file holds; the file is read for it.
     pub fn fold(file: V1File) -> Result<SessionState> {
         let mut live = Self::unread(file);
         let mut state = SessionState::new(live.session_id.clone());
@@ -185,8 +185,8 @@ impl LiveV1 {
         self.seq
     }
 
-    pub(crate) fn placer(&self) -> &Placer {
-        self.mapper.placer()
+    pub(crate) fn linker(&self) -> &EntryLinker {
+        self.mapper.linker()
     }
 
     /// The entry that the conversation goes on from: the last of the file, since V1 stores no other.
@@ -198,7 +198,7 @@ impl LiveV1 {
     /// Whether an entry is in the file.
     #[must_use]
     pub fn contains(&self, entry: &EntryId) -> bool {
-        self.mapper.placer().node_of(entry.as_str()).is_some()
+        self.mapper.linker().node_of(entry.as_str()).is_some()
     }
 
     /// Every record of the file from its beginning, as the mapping makes them.
@@ -266,7 +266,7 @@ impl LiveV1 {
     ) -> Result<Option<NewRecord>> {
         let Some(bytes) = lines.read(place)? else { return Ok(None) };
         let number = u64::from(place.number);
-        let again = record_again(form, number, bytes, at_ms, self.mapper.placer());
+        let again = record_again(form, number, bytes, at_ms, self.mapper.linker());
         Ok(again.map(decoded))
     }
 

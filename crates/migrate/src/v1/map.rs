@@ -16,7 +16,7 @@ use super::header::{CURRENT_VERSION, V1Header};
 use super::line_header::{LineHeader, ParsedLine, parse_line};
 use super::line_record::{Form, Kept, Mapped, What, entry_record, json_of, text_of, v1_record};
 use super::lines::{Content, Line};
-use super::place::{Place, Placer};
+use super::links::{EntryLinker, EntryLinks};
 use super::report::{FindingKind, V1Report};
 use crate::limits::CWD_BYTES_MAX;
 
@@ -35,7 +35,7 @@ pub(crate) struct Mapper {
     want: Want,
     file_name: String,
     header: Option<V1Header>,
-    placer: Placer,
+    linker: EntryLinker,
     report: V1Report,
     content: ContentDigest,
     last_ms: i64,
@@ -100,7 +100,7 @@ impl Mapper {
             session: self.header.as_ref().map(|header| header.id.clone()),
             entries: self.report.entries,
             content: self.content.hex(),
-            broken_links: counted + self.placer.orphans(),
+            broken_links: counted + self.linker.orphans(),
             torn: self.report.count(FindingKind::TornTail),
         }
     }
@@ -110,7 +110,7 @@ impl Mapper {
             want,
             file_name: file_name.to_owned(),
             header: None,
-            placer: Placer::default(),
+            linker: EntryLinker::default(),
             report: V1Report::default(),
             content: ContentDigest::default(),
             last_ms: 0,
@@ -143,8 +143,8 @@ impl Mapper {
         self.last_ms
     }
 
-    pub(crate) fn placer(&self) -> &Placer {
-        &self.placer
+    pub(crate) fn linker(&self) -> &EntryLinker {
+        &self.linker
     }
 
     pub(crate) fn version(&self) -> u64 {
@@ -174,7 +174,7 @@ impl Mapper {
             ParsedLine::Object(line_header) => self.object(number, &json, &line_header),
             ParsedLine::OtherJson => {
                 self.begin(None);
-                self.placer.pass();
+                self.linker.pass();
                 self.opaque(number, What::NotAnObject, Kept::Json(&json));
             }
             ParsedLine::NotJson => {
@@ -193,7 +193,7 @@ impl Mapper {
         if line_header.kind.as_deref() != Some("session") {
             return self.entry(number, json, line_header);
         }
-        self.placer.pass();
+        self.linker.pass();
         let what = if first && header.is_some() { What::Header } else { What::HeaderAgain };
         self.opaque(number, what, Kept::Json(json));
     }
@@ -219,7 +219,7 @@ impl Mapper {
             }
         };
         self.last_ms = header.timestamp_ms;
-        self.placer = Placer::new(&header.id, header.version < 2);
+        self.linker = EntryLinker::new(&header.id, header.version < 2);
         if self.want == Want::Records {
             self.ready.push(Mapped { record: meta_record(&header), form: Form::Kept });
         }
@@ -234,27 +234,27 @@ impl Mapper {
             Some(ms) => self.last_ms = ms,
             None => self.report.find(number, FindingKind::TimeMissing, line_header.id.text()),
         }
-        let place = self.placer.place(number, line_header, &mut self.report);
-        self.note_unseen(number, json, &place);
+        let links = self.linker.link(number, line_header, &mut self.report);
+        self.note_unseen(number, json, &links);
         self.report.entries += 1;
         self.report.note_type(line_header.kind.as_deref());
         self.content.add(json.as_bytes(), true);
         if self.want == Want::Records {
-            let is_as_it_came = place.first_kept.is_none();
-            let form = Form::Entry(place.node);
+            let is_as_it_came = links.first_kept.is_none();
+            let form = Form::Entry(links.node);
             let form = if is_as_it_came { form } else { form.kept() };
-            self.ready.push(Mapped { record: entry_record(json, place, self.last_ms), form });
+            self.ready.push(Mapped { record: entry_record(json, links, self.last_ms), form });
         }
     }
 
     /// Says of an entry what of it cannot be seen as it is written.
-    fn note_unseen(&mut self, number: u64, json: &str, place: &Place) {
+    fn note_unseen(&mut self, number: u64, json: &str, links: &EntryLinks) {
         let unseen = Unseen::of(json);
         if unseen.halves > 0 {
-            self.report.find(number, FindingKind::HalfCharacter, Some(&place.id));
+            self.report.find(number, FindingKind::HalfCharacter, Some(&links.id));
         }
         if unseen.values > 0 {
-            self.report.find(number, FindingKind::NotShownWhole, Some(&place.id));
+            self.report.find(number, FindingKind::NotShownWhole, Some(&links.id));
         }
     }
 
@@ -284,7 +284,7 @@ impl Mapper {
 
     /// Says why entries lost their parents, as far as the file has been read.
     pub(crate) fn settle(&mut self) {
-        self.placer.finish(&mut self.report);
+        self.linker.finish(&mut self.report);
     }
 
     /// Who the session is: what the header or the file's name says, else `fallback`.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits::FINDINGS_MAX;
 
 /// One thing that is not as it should be. Nothing is left out because of it: the line is kept, as an entry
-/// where it can be placed and as it is where it cannot.
+/// where it can be linked and as it is where it cannot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// The line, from 1.

@@ -202,7 +202,7 @@ pub(crate) enum Answer {
 /// An entry in short: id, parent, text.
 pub(crate) type EntryText = (String, Option<String>, String);
 
-pub(crate) fn said(entries: &[Entry]) -> Vec<EntryText> {
+pub(crate) fn texts_of(entries: &[Entry]) -> Vec<EntryText> {
     let text = |entry: &Entry| entry.message().map_or_else(String::new, |message| message.text());
     let parent = |entry: &Entry| entry.parent_id.as_ref().map(ToString::to_string);
     entries.iter().map(|entry| (entry.id.to_string(), parent(entry), text(entry))).collect()
@@ -221,9 +221,9 @@ pub(crate) fn answer(disk: &SimDisk, migrator: &Migrator, session: &str) -> Answ
 pub(crate) fn answer_of(log: &LogStore, migrator: &Migrator, session: &str) -> Answer {
     let Some(manifest) = log.manifest(session).unwrap() else { return Answer::Unknown };
     if manifest.active_store == bough_log::format::ActiveStore::NativeV2 {
-        return Answer::Native(said(&entries(&records(log, session))));
+        return Answer::Native(texts_of(&entries(&records(log, session))));
     }
-    Answer::File(said(&live_entries(
+    Answer::File(texts_of(&live_entries(
         &migrator.open_live(&SessionId::from_stored(session)).unwrap(),
     )))
 }

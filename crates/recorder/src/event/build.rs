@@ -193,7 +193,7 @@ impl ToolResult {
 }
 
 impl InputRejected {
-    /// A filter refused what the user said.
+    /// A filter refused the input of the user.
     #[must_use]
     pub fn new(loop_id: impl Into<String>, reason: impl Into<String>) -> Self {
         Self { loop_id: loop_id.into(), reason: reason.into() }

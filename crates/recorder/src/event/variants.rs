@@ -125,7 +125,7 @@ events! {
     TurnEnd {
         /// Which loop.
         loop_id: String,
-        /// What the model said.
+        /// The message of the model.
         message: PhiMessage,
         /// What the turn cost.
         usage: PhiUsage,
@@ -205,7 +205,7 @@ events! {
         /// What it says.
         text: String,
     }
-    /// An input filter refused what the user said.
+    /// An input filter refused the input of the user.
     InputRejected {
         /// Which loop.
         loop_id: String,
@@ -272,7 +272,7 @@ events! {
         messages_removed: u64,
         /// What to remember of them.
         memo: Option<String>,
-        /// When the pruned messages were said, milliseconds since the epoch.
+        /// The timestamps of the pruned messages, milliseconds since the epoch.
         pruned_timestamps: Vec<u64>,
         /// When.
         timestamp: Timestamp,

@@ -228,8 +228,8 @@ fn names_of(session_id: &str) -> Result<Names, SessionError> {
     if !is_safe {
         return Err(unsafe_id());
     }
-    // The id itself must be a plain name, not only the names made of it. `..` would be harmless as
-    // `...json`, but nobody should need to know that.
+    // The id itself must be a plain name, not only the file names made of it: `..` is refused, although `...json`
+    // would do no harm.
     RelPath::root().join(session_id).map_err(|_| unsafe_id())?;
     let name = |suffix: &str| {
         let name = format!("{session_id}{suffix}");

@@ -48,11 +48,11 @@ pub trait SessionStore: Send + Sync {
 /// Session files in a folder. The work is done on threads of the tokio runtime that may block.
 #[derive(Clone, Debug)]
 pub struct FileSystemSessionStore {
-    place: Place,
+    location: Location,
 }
 
 #[derive(Clone, Debug)]
-enum Place {
+enum Location {
     /// A folder that is created at the first save.
     Path(PathBuf),
     Disk(SessionFolder),
@@ -62,13 +62,13 @@ impl FileSystemSessionStore {
     /// Sessions in a folder, which is created with the first of them.
     #[must_use]
     pub fn new(dir: impl Into<PathBuf>) -> Self {
-        Self { place: Place::Path(dir.into()) }
+        Self { location: Location::Path(dir.into()) }
     }
 
     /// Sessions at the root of a disk.
     #[must_use]
     pub fn on(disk: Arc<dyn Disk>) -> Self {
-        Self { place: Place::Disk(SessionFolder::new(disk)) }
+        Self { location: Location::Disk(SessionFolder::new(disk)) }
     }
 
     /// Works on the folder; on none if there is none.
@@ -77,11 +77,11 @@ impl FileSystemSessionStore {
         session_id: &str,
         work: impl FnOnce(Option<&SessionFolder>) -> Result<T, SessionError> + Send + 'static,
     ) -> Result<T, SessionError> {
-        let place = self.place.clone();
+        let location = self.location.clone();
         let broken_off = SessionError::BrokenOff { session_id: session_id.to_owned() };
-        let work = move || match place {
-            Place::Disk(folder) => work(Some(&folder)),
-            Place::Path(dir) => work(super::open(&dir)?.as_ref()),
+        let work = move || match location {
+            Location::Disk(folder) => work(Some(&folder)),
+            Location::Path(dir) => work(super::open(&dir)?.as_ref()),
         };
         tokio::task::spawn_blocking(work).await.unwrap_or(Err(broken_off))
     }
@@ -97,11 +97,11 @@ impl SessionStore for FileSystemSessionStore {
         // The copy shares the loops with the caller's session, and its knowledge of the file.
         let mut copy = session.clone();
         copy.lineage = session.lineage.shared();
-        let place = self.place.clone();
-        let work = move |folder: Option<&SessionFolder>| match (folder, place) {
+        let location = self.location.clone();
+        let work = move |folder: Option<&SessionFolder>| match (folder, location) {
             (Some(folder), _) => folder.save(&copy),
-            (None, Place::Path(dir)) => super::save_session(&copy, &dir).map(drop),
-            (None, Place::Disk(folder)) => folder.save(&copy),
+            (None, Location::Path(dir)) => super::save_session(&copy, &dir).map(drop),
+            (None, Location::Disk(folder)) => folder.save(&copy),
         };
         self.run(&session.session_id, work).await
     }

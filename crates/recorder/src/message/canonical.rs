@@ -53,7 +53,7 @@ impl LoopRecord {
 }
 
 impl Turn {
-    /// All messages of the turn, in the store's own form and in the order in which they were said.
+    /// All messages of the turn, in the store's own form and oldest first.
     pub fn canonical_messages(&self) -> impl Iterator<Item = AgentMessage> {
         self.all_messages().filter_map(PhiMessage::canonical)
     }
@@ -100,10 +100,10 @@ mod tests {
 
     #[test]
     fn a_message_of_the_store_is_a_message_of_an_event_and_back() {
-        let said = AgentMessage::User(UserMessage::new(vec![ContentBlock::text("Hello")], 7));
-        let phi = PhiMessage::from(said.clone());
+        let message = AgentMessage::User(UserMessage::new(vec![ContentBlock::text("Hello")], 7));
+        let phi = PhiMessage::from(message.clone());
         assert_eq!((phi.role(), phi.text(), phi.timestamp()), ("user", "Hello".to_owned(), 7));
-        assert_eq!(phi.canonical().map(|message| message.text()), Some(said.text()));
+        assert_eq!(phi.canonical().map(|message| message.text()), Some(message.text()));
         let content = vec![ContentBlock::text("Hi!")];
         let mut answer = AssistantMessage::new(content, "p".to_owned(), "m".to_owned(), 9);
         let usage = Usage { cost_usd: Some(0.5), ..Usage::from(figures()) };

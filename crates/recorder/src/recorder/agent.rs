@@ -6,15 +6,15 @@ use serde_json::Value;
 
 use super::report::{Notice, Report};
 use super::turns::{config_of, renamed};
-use super::{Place, SessionKey, SessionRecorder};
+use super::{LoopLocation, SessionKey, SessionRecorder};
 use crate::event::{AgentEnd, AgentEvent, AgentStart};
 use crate::loops::Slot;
 use crate::model::{LoopRecord, LoopStatus};
 
 impl SessionRecorder {
     pub(super) fn agent_start(&mut self, event: Arc<AgentStart>, report: &mut Report) {
-        let known = self.places.get(&event.loop_id).copied();
-        if known.is_some_and(|place| self.is_repeated(place, &event)) {
+        let known = self.locations.get(&event.loop_id).copied();
+        if known.is_some_and(|location| self.is_repeated(location, &event)) {
             let loop_id = event.loop_id.clone();
             report.note(Notice::RepeatedStart { loop_id });
             return;
@@ -22,35 +22,35 @@ impl SessionRecorder {
         let Some(key) = self.session_for(&event, report) else {
             return;
         };
-        if let Some(place) = self.recorded_loop(key, &event) {
-            self.hear_again(place, &event, report);
+        if let Some(location) = self.recorded_loop(key, &event) {
+            self.hear_again(location, &event, report);
             return;
         }
         self.echoes.loops.remove(&event.loop_id);
         self.reopen(key);
-        let known = known.filter(|place| place.session == key);
+        let known = known.filter(|location| location.session == key);
         self.may_start_after_all(known);
-        let place = match known.filter(|place| self.is_pending(*place)) {
-            Some(place) => self.start_announced(place, &event),
+        let location = match known.filter(|location| self.is_pending(*location)) {
+            Some(location) => self.start_announced(location, &event),
             None => self.start_new(key, known, &event, report),
         };
         self.name_task(key, &event);
-        self.trace_placed(place);
-        self.link_on_start(place, &event);
-        self.agent_heard(place, event.timestamp);
-        self.append(place, AgentEvent::AgentStart(event));
+        self.trace_placed(location);
+        self.link_on_start(location, &event);
+        self.agent_heard(location, event.timestamp);
+        self.append(location, AgentEvent::AgentStart(event));
     }
 
-    fn is_pending(&self, place: Place) -> bool {
+    fn is_pending(&self, location: LoopLocation) -> bool {
         self.lives
-            .get(&place.session)
-            .is_some_and(|live| live.record(place.slot).status == LoopStatus::Pending)
+            .get(&location.session)
+            .is_some_and(|live| live.record(location.slot).status == LoopStatus::Pending)
     }
 
     /// Starts a loop that was announced and then aborted before its start, if none of its group was chosen yet.
-    fn may_start_after_all(&mut self, known: Option<Place>) {
-        let waits = |place: &Place| {
-            let record = self.lives.get(&place.session).map(|live| live.record(place.slot));
+    fn may_start_after_all(&mut self, known: Option<LoopLocation>) {
+        let waits = |location: &LoopLocation| {
+            let record = self.lives.get(&location.session).map(|live| live.record(location.slot));
             record.is_some_and(|record| {
                 let group = record.parallel_group.as_ref();
                 record.status == LoopStatus::Aborted
@@ -59,8 +59,8 @@ impl SessionRecorder {
             })
         };
         // A log states by itself that a loop continues.
-        if let Some(place) = known.filter(|place| !self.keeps_repeats && waits(place)) {
-            self.go_on(place);
+        if let Some(location) = known.filter(|location| !self.keeps_repeats && waits(location)) {
+            self.go_on(location);
         }
     }
 
@@ -74,23 +74,23 @@ impl SessionRecorder {
     ) -> Option<&str> {
         let parent_id = event.parent_loop_id.as_ref()?;
         let live = self.lives.get(&key)?;
-        let newest = self.places.get(parent_id).filter(|place| place.session == key);
-        let newest = newest.map(|place| place.slot).filter(|slot| Some(*slot) != this);
+        let newest = self.locations.get(parent_id).filter(|location| location.session == key);
+        let newest = newest.map(|location| location.slot).filter(|slot| Some(*slot) != this);
         let before_this = || live.slots_like(parent_id).filter(|slot| Some(*slot) != this).last();
         let parent = newest.or_else(before_this)?;
         Some(&live.record(parent).loop_id)
     }
 
     /// A loop that its group announced has started.
-    fn start_announced(&mut self, place: Place, event: &AgentStart) -> Place {
-        let parent = self.parent_in_session(place.session, Some(place.slot), event);
+    fn start_announced(&mut self, location: LoopLocation, event: &AgentStart) -> LoopLocation {
+        let parent = self.parent_in_session(location.session, Some(location.slot), event);
         let parent = parent.map(str::to_owned);
-        if let Some(live) = self.lives.get_mut(&place.session) {
-            live.session.loops.restart(place.slot, event.timestamp);
-            fill_in(live.change(place.slot), event, parent);
+        if let Some(live) = self.lives.get_mut(&location.session) {
+            live.session.loops.restart(location.slot, event.timestamp);
+            fill_in(live.change(location.slot), event, parent);
             live.session.last_active_at = event.timestamp;
         }
-        place
+        location
     }
 
     /// Starts an unknown loop. If its id is taken, it is another loop that arrived with the same id, and is recorded
@@ -98,10 +98,10 @@ impl SessionRecorder {
     fn start_new(
         &mut self,
         key: SessionKey,
-        known: Option<Place>,
+        known: Option<LoopLocation>,
         event: &AgentStart,
         report: &mut Report,
-    ) -> Place {
+    ) -> LoopLocation {
         let parent = self.parent_in_session(key, None, event).map(str::to_owned);
         let Some(live) = self.lives.get_mut(&key) else {
             unreachable!("the session was just looked up");
@@ -119,14 +119,14 @@ impl SessionRecorder {
         let slot = live.session.loops.insert(record);
         live.open += 1;
         live.session.last_active_at = event.timestamp;
-        let place = Place { session: key, slot };
-        self.put_place(&event.loop_id, place);
+        let location = LoopLocation { session: key, slot };
+        self.set_location(&event.loop_id, location);
         if is_taken {
-            self.put_place(&loop_id, place);
+            self.set_location(&loop_id, location);
             report
                 .note(Notice::LoopRenamed { loop_id: event.loop_id.clone(), recorded_as: loop_id });
         }
-        place
+        location
     }
 
     /// Sets the task name of a session from the metadata of its loop.
@@ -139,13 +139,18 @@ impl SessionRecorder {
         }
     }
 
-    pub(super) fn agent_end(&mut self, place: Place, event: &AgentEnd, report: &mut Report) {
-        let Some(live) = self.lives.get_mut(&place.session) else {
+    pub(super) fn agent_end(
+        &mut self,
+        location: LoopLocation,
+        event: &AgentEnd,
+        report: &mut Report,
+    ) {
+        let Some(live) = self.lives.get_mut(&location.session) else {
             return;
         };
-        live.end_open_turn(place.slot, event, report);
+        live.end_open_turn(location.slot, event, report);
         let session_id = live.session.session_id.clone();
-        let record = live.change(place.slot);
+        let record = live.change(location.slot);
         record.ended_at = Some(event.timestamp);
         record.rejection.clone_from(&event.rejection);
         let recorded_as = &record.loop_id;
@@ -160,8 +165,8 @@ impl SessionRecorder {
         }
         let status =
             if event.rejection.is_some() { LoopStatus::Rejected } else { LoopStatus::Completed };
-        live.close(place.slot, status);
-        self.agent_heard(place, event.timestamp);
+        live.close(location.slot, status);
+        self.agent_heard(location, event.timestamp);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Facts that arrive beside the events of agents.
 
 use super::report::{Notice, Report};
-use super::{Effect, Place, SessionRecorder};
+use super::{Effect, LoopLocation, SessionRecorder};
 use crate::fact::{Fact, SessionFact};
 use crate::model::{CompactionBlock, LoopStatus, RecordedSession};
 
@@ -45,7 +45,7 @@ impl SessionRecorder {
             }
             (Fact::Resumed { .. }, Some(slot)) => {
                 if let Some(session) = key {
-                    self.go_on(Place { session, slot });
+                    self.go_on(LoopLocation { session, slot });
                 }
             }
             _ => {}

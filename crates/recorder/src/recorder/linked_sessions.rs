@@ -30,8 +30,8 @@ impl SessionRecorder {
 
     /// The session that a loop belongs to.
     pub(crate) fn session_of(&self, loop_id: &str) -> Option<&str> {
-        let place = self.places.get(loop_id)?;
-        self.lives.get(&place.session).map(|live| live.session.session_id.as_str())
+        let location = self.locations.get(loop_id)?;
+        self.lives.get(&location.session).map(|live| live.session.session_id.as_str())
     }
 
     /// Drops a session, as if it had never been held.
@@ -44,25 +44,28 @@ impl SessionRecorder {
 
     /// Forgets the references between a removed session and others, in both directions.
     pub(super) fn forget_names(&mut self, key: SessionKey, session: &RecordedSession) {
-        self.last_place = None;
+        self.last_location = None;
         self.echoes.forget(key);
         self.by_session.remove(&session.session_id);
         for record in &session.loops {
             for id in [session.given_id(record), &record.loop_id] {
-                if self.places.get(id).is_some_and(|place| place.session == key) {
-                    self.places.remove(id);
+                if self.locations.get(id).is_some_and(|location| location.session == key) {
+                    self.locations.remove(id);
                 }
             }
             if let Some(parent) = &record.parent_loop_id
                 && let Some(waiting) = self.waiting.get_mut(parent)
             {
-                waiting.retain(|place| place.session != key);
+                waiting.retain(|location| location.session != key);
                 if waiting.is_empty() {
                     self.waiting.remove(parent);
                 }
             }
             for child in &record.child_loop_refs {
-                if self.spawned.get(&child.child_loop_id).is_some_and(|place| place.session == key)
+                if self
+                    .spawned
+                    .get(&child.child_loop_id)
+                    .is_some_and(|location| location.session == key)
                 {
                     self.spawned.remove(&child.child_loop_id);
                 }

@@ -81,14 +81,14 @@ pub struct SessionRecorder {
     next_key: u64,
     by_session: HashMap<String, SessionKey>,
     /// Where the events of a loop go: the newest loop that arrived with that id.
-    places: HashMap<String, Place>,
+    locations: HashMap<String, LoopLocation>,
     /// The last look-up: events of one loop come in runs.
-    last_place: Option<(String, Place)>,
+    last_location: Option<(String, LoopLocation)>,
     /// Loops whose parent is not known yet, by the parent's id.
-    waiting: HashMap<String, Vec<Place>>,
+    waiting: HashMap<String, Vec<LoopLocation>>,
     /// Loops that ran a sub-agent which is not known yet, by the sub-agent's loop.
-    spawned: HashMap<String, Place>,
-    /// Why sessions are about to be made, if the caller said so.
+    spawned: HashMap<String, LoopLocation>,
+    /// Why sessions are about to be made, if the caller gave a reason.
     formations: HashMap<String, SessionFormation>,
     /// When each agent was last active, and in which session.
     agents: HashMap<String, (String, Timestamp)>,
@@ -110,7 +110,7 @@ struct SessionKey(u64);
 
 /// A record of a session in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct LoopLocation {
     session: SessionKey,
     slot: Slot,
 }
@@ -183,13 +183,13 @@ impl SessionRecorder {
         if self.is_heard_again(&event, report) {
             return;
         }
-        let Some(place) = event.loop_id().and_then(|loop_id| self.place_of(loop_id)) else {
+        let Some(location) = event.loop_id().and_then(|loop_id| self.location_of(loop_id)) else {
             report.note(self.unplaced(&event));
             return;
         };
-        let slot = place.slot;
+        let slot = location.slot;
         let is_echo = event.loop_id().is_some_and(|id| self.echoes.loops.contains_key(id));
-        let Some(live) = self.lives.get_mut(&place.session) else {
+        let Some(live) = self.lives.get_mut(&location.session) else {
             return;
         };
         // For a loop that is recorded again from its start, `echoes` knows the late events.
@@ -201,8 +201,8 @@ impl SessionRecorder {
             return;
         }
         live.touch();
-        self.trace_placed(place);
-        let Some(live) = self.lives.get_mut(&place.session) else {
+        self.trace_placed(location);
+        let Some(live) = self.lives.get_mut(&location.session) else {
             return;
         };
         if !live.record(slot).status.is_open() {
@@ -211,9 +211,9 @@ impl SessionRecorder {
                 event_type: event.type_name().to_owned(),
             });
             if let AgentEvent::ToolExecutionEnd(tool) = &event {
-                self.tool_ended(place, tool);
+                self.tool_ended(location, tool);
             }
-            self.append(place, event);
+            self.append(location, event);
             return;
         }
         match &event {
@@ -221,20 +221,20 @@ impl SessionRecorder {
             AgentEvent::TurnEnd(turn) => {
                 live.end_turn(slot, turn, report);
                 let at = turn.timestamp;
-                self.agent_heard(place, at);
+                self.agent_heard(location, at);
             }
             AgentEvent::MessageEnd(end) => live.hear_message(slot, &end.message),
             AgentEvent::TurnRequest(request) => live.hear_request(slot, &request.payload),
-            AgentEvent::ToolExecutionEnd(tool) => self.tool_ended(place, tool),
-            AgentEvent::AgentEnd(end) => self.agent_end(place, end, report),
+            AgentEvent::ToolExecutionEnd(tool) => self.tool_ended(location, tool),
+            AgentEvent::AgentEnd(end) => self.agent_end(location, end, report),
             _ => {}
         }
-        self.append(place, event);
+        self.append(location, event);
     }
 
-    fn append(&mut self, place: Place, event: AgentEvent) {
-        if let Some(live) = self.lives.get_mut(&place.session) {
-            live.append(place.slot, event);
+    fn append(&mut self, location: LoopLocation, event: AgentEvent) {
+        if let Some(live) = self.lives.get_mut(&location.session) {
+            live.append(location.slot, event);
         }
     }
 
@@ -292,8 +292,8 @@ impl SessionRecorder {
     /// A loop that is still to end.
     #[must_use]
     pub fn current_loop(&self, loop_id: &str) -> Option<&LoopRecord> {
-        let place = self.places.get(loop_id)?;
-        let record = self.lives.get(&place.session)?.record(place.slot);
+        let location = self.locations.get(loop_id)?;
+        let record = self.lives.get(&location.session)?.record(location.slot);
         record.status.is_open().then_some(record)
     }
 
@@ -305,7 +305,7 @@ impl SessionRecorder {
 
     /// Whether events of that loop can be recorded.
     pub(crate) fn knows(&self, loop_id: &str) -> bool {
-        self.places.contains_key(loop_id)
+        self.locations.contains_key(loop_id)
     }
 
     /// A session whatever its stage.
@@ -393,27 +393,27 @@ impl SessionRecorder {
         self.lives.get(self.by_session.get(session_id)?)
     }
 
-    fn place_of(&mut self, loop_id: &str) -> Option<Place> {
-        if let Some((last, place)) = &self.last_place
+    fn location_of(&mut self, loop_id: &str) -> Option<LoopLocation> {
+        if let Some((last, location)) = &self.last_location
             && last == loop_id
         {
-            return Some(*place);
+            return Some(*location);
         }
-        let place = *self.places.get(loop_id)?;
-        match &mut self.last_place {
-            Some((last, last_place)) => {
+        let location = *self.locations.get(loop_id)?;
+        match &mut self.last_location {
+            Some((last, last_location)) => {
                 last.clear();
                 last.push_str(loop_id);
-                *last_place = place;
+                *last_location = location;
             }
-            None => self.last_place = Some((loop_id.to_owned(), place)),
+            None => self.last_location = Some((loop_id.to_owned(), location)),
         }
-        Some(place)
+        Some(location)
     }
 
-    fn put_place(&mut self, loop_id: &str, place: Place) {
-        self.last_place = None;
-        self.places.insert(loop_id.to_owned(), place);
+    fn set_location(&mut self, loop_id: &str, location: LoopLocation) {
+        self.last_location = None;
+        self.locations.insert(loop_id.to_owned(), location);
     }
 
     fn unplaced(&self, event: &AgentEvent) -> Notice {
@@ -463,26 +463,26 @@ impl SessionRecorder {
         }
     }
 
-    fn trace_placed(&mut self, place: Place) {
+    fn trace_placed(&mut self, location: LoopLocation) {
         if self.trace.is_none() {
             return;
         }
-        let Some(live) = self.lives.get(&place.session) else {
+        let Some(live) = self.lives.get(&location.session) else {
             return;
         };
         let effect = Effect::Placed {
             session_id: live.session.session_id.clone(),
-            loop_id: live.record(place.slot).loop_id.clone(),
+            loop_id: live.record(location.slot).loop_id.clone(),
         };
         self.trace(|| effect);
     }
 
     /// Whether a start was recorded before: the same loop, still open, with the very same event.
-    fn is_repeated(&self, place: Place, event: &crate::event::AgentStart) -> bool {
-        let Some(live) = self.lives.get(&place.session) else {
+    fn is_repeated(&self, location: LoopLocation, event: &crate::event::AgentStart) -> bool {
+        let Some(live) = self.lives.get(&location.session) else {
             return false;
         };
-        let record = live.record(place.slot);
+        let record = live.record(location.slot);
         record.status == LoopStatus::Running
             && record.events.first().is_some_and(
                 |first| matches!(&first.event, AgentEvent::AgentStart(start) if **start == *event),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::live::{Group, Live};
 use super::report::{Notice, Report};
-use super::{Effect, Place, SessionKey, SessionRecorder};
+use super::{Effect, LoopLocation, SessionKey, SessionRecorder};
 use crate::event::{ParallelLoopEnd, ParallelLoopStart};
 use crate::loops::Slot;
 use crate::message::PhiUsage;
@@ -46,11 +46,11 @@ impl SessionRecorder {
         at: Timestamp,
         report: &mut Report,
     ) -> Slot {
-        let known = self.places.get(loop_id).copied();
+        let known = self.locations.get(loop_id).copied();
         let Some(live) = self.lives.get_mut(&key) else {
             unreachable!("the session was just looked up");
         };
-        let known = known.filter(|place| place.session == key).map(|place| place.slot);
+        let known = known.filter(|location| location.session == key).map(|location| location.slot);
         // A loop that started after the time of the announcement arrived before it; an older one had the same id.
         let overtook = known.filter(|slot| {
             let record = live.record(*slot);
@@ -69,11 +69,11 @@ impl SessionRecorder {
         );
         let slot = live.session.loops.insert(record);
         live.open += 1;
-        let place = Place { session: key, slot };
-        self.put_place(loop_id, place);
-        self.heard_of(&recorded_as, place);
+        let location = LoopLocation { session: key, slot };
+        self.set_location(loop_id, location);
+        self.heard_of(&recorded_as, location);
         if recorded_as != loop_id {
-            self.put_place(&recorded_as, place);
+            self.set_location(&recorded_as, location);
             report.note(Notice::LoopRenamed { loop_id: loop_id.to_owned(), recorded_as });
         }
         slot
@@ -114,14 +114,15 @@ impl SessionRecorder {
             return;
         }
         let key = self.by_session.get(&event.session_id).copied();
-        let place = self.loop_heard_again(&event.selected_loop_id);
-        let place = place.or_else(|| self.places.get(&event.selected_loop_id).copied());
+        let location = self.loop_heard_again(&event.selected_loop_id);
+        let location = location.or_else(|| self.locations.get(&event.selected_loop_id).copied());
         let Some((key, live)) = key.and_then(|key| Some((key, self.lives.get_mut(&key)?))) else {
             report
                 .note(Notice::UnknownSession { session_id: event.session_id.clone(), event_type });
             return;
         };
-        let alone = place.filter(|place| place.session == key).map(|place| place.slot);
+        let alone =
+            location.filter(|location| location.session == key).map(|location| location.slot);
         let member = live.announced_as(&event.selected_loop_id);
         let Some(selected) = member.or(alone) else {
             report
@@ -129,7 +130,7 @@ impl SessionRecorder {
             return;
         };
         let Some(group) = live.take_group(selected) else {
-            self.choose_alone(Place { session: key, slot: selected }, event, report);
+            self.choose_alone(LoopLocation { session: key, slot: selected }, event, report);
             return;
         };
         live.touch();
@@ -141,7 +142,7 @@ impl SessionRecorder {
                 aborted.push(live.record(slot).loop_id.clone());
             }
         }
-        self.trace_placed(Place { session: key, slot: selected });
+        self.trace_placed(LoopLocation { session: key, slot: selected });
         for loop_id in aborted {
             let session_id = event.session_id.clone();
             self.trace(|| Effect::Aborted { session_id, loop_id });
@@ -150,19 +151,24 @@ impl SessionRecorder {
 
     /// Handles the choice of a loop that is in no undecided group: either the choice was made before, or the group was
     /// never announced and has this loop only.
-    fn choose_alone(&mut self, place: Place, event: &ParallelLoopEnd, report: &mut Report) {
-        let Some(live) = self.lives.get_mut(&place.session) else {
+    fn choose_alone(
+        &mut self,
+        location: LoopLocation,
+        event: &ParallelLoopEnd,
+        report: &mut Report,
+    ) {
+        let Some(live) = self.lives.get_mut(&location.session) else {
             return;
         };
         let selected_loop_id = event.selected_loop_id.clone();
-        if live.record(place.slot).parallel_group.is_some() {
+        if live.record(location.slot).parallel_group.is_some() {
             report.note(Notice::GroupDecided { selected_loop_id });
             return;
         }
         report.note(Notice::GroupNotAnnounced { selected_loop_id });
         live.touch();
-        live.choose(&[place.slot], place.slot, event);
-        self.trace_placed(place);
+        live.choose(&[location.slot], location.slot, event);
+        self.trace_placed(location);
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::live::{Group, Live};
 use super::report::{Notice, Report};
-use super::{Effect, Place, SessionKey, SessionRecorder};
+use super::{Effect, LoopLocation, SessionKey, SessionRecorder};
 use crate::event::{AgentEvent, AgentStart, ParallelLoopEnd, ParallelLoopStart};
 use crate::loops::Slot;
 use crate::model::{LoopEvent, LoopRecord, LoopStatus};
@@ -29,13 +29,13 @@ pub(super) struct Echoes {
     /// Loops.
     pub(super) loops: HashMap<String, Echo>,
     /// Loops of groups.
-    pub(super) groups: HashMap<String, Place>,
+    pub(super) groups: HashMap<String, LoopLocation>,
 }
 
 /// A loop that is recorded again.
 #[derive(Debug)]
 pub(super) struct Echo {
-    place: Place,
+    location: LoopLocation,
     /// How many of its events were repeated, and how many there were.
     heard: usize,
     stored: usize,
@@ -55,29 +55,38 @@ impl Echo {
 
 impl Echoes {
     pub(super) fn forget(&mut self, key: SessionKey) {
-        self.loops.retain(|_, echo| echo.place.session != key);
-        self.groups.retain(|_, place| place.session != key);
+        self.loops.retain(|_, echo| echo.location.session != key);
+        self.groups.retain(|_, location| location.session != key);
     }
 }
 
 impl SessionRecorder {
     /// The ended loop of a session that began with this very event.
-    pub(super) fn recorded_loop(&self, key: SessionKey, start: &AgentStart) -> Option<Place> {
+    pub(super) fn recorded_loop(
+        &self,
+        key: SessionKey,
+        start: &AgentStart,
+    ) -> Option<LoopLocation> {
         let live = self.lives.get(&key).filter(|_| !self.keeps_repeats)?;
         let began_with = |slot: &Slot| began_with(live.record(*slot), start);
         let found: Vec<Slot> = live.slots_like(&start.loop_id).filter(began_with).collect();
         let has_ended = |slot: &&Slot| live.record(**slot).status != LoopStatus::Aborted;
         let slot = *found.iter().find(has_ended).or(found.last())?;
-        Some(Place { session: key, slot })
+        Some(LoopLocation { session: key, slot })
     }
 
-    pub(super) fn hear_again(&mut self, place: Place, start: &AgentStart, report: &mut Report) {
-        let record = self.lives.get(&place.session).map(|live| live.record(place.slot));
+    pub(super) fn hear_again(
+        &mut self,
+        location: LoopLocation,
+        start: &AgentStart,
+        report: &mut Report,
+    ) {
+        let record = self.lives.get(&location.session).map(|live| live.record(location.slot));
         let stored = record.map_or(0, |record| record.events.len());
         let is_end = |event: &LoopEvent| matches!(event.event, AgentEvent::AgentEnd(_));
         let end = record.and_then(|record| record.events.iter().position(is_end));
         let next_late = end.map_or(stored, |end| end + 1);
-        let echo = Echo { place, heard: 1, stored, late: HashSet::new(), next_late };
+        let echo = Echo { location, heard: 1, stored, late: HashSet::new(), next_late };
         self.echoes.loops.insert(start.loop_id.clone(), echo);
         let session_id = start.session_id.clone();
         report.note(Notice::AlreadyRecorded { session_id, event_type: "AgentStart".to_owned() });
@@ -93,8 +102,8 @@ impl SessionRecorder {
         let Some(echo) = echo else {
             return false;
         };
-        let place = echo.place;
-        let Some(live) = self.lives.get(&place.session) else {
+        let location = echo.location;
+        let Some(live) = self.lives.get(&location.session) else {
             return false;
         };
         // A recorder that keeps no streamed pieces skips those that were kept before.
@@ -102,13 +111,13 @@ impl SessionRecorder {
         let is_heard = |stored: &LoopEvent| {
             keeps_pieces || !matches!(stored.event, AgentEvent::MessageUpdate(_))
         };
-        let events = &live.record(place.slot).events;
+        let events = &live.record(location.slot).events;
         let from = |from: usize| {
             let rest = events.iter().enumerate().take(echo.stored).skip(from);
             rest.filter(|(at, stored)| is_heard(stored) && !echo.late.contains(at))
         };
         let Some((at, expected)) = from(echo.heard).next() else {
-            self.go_on(place);
+            self.go_on(location);
             return false;
         };
         if expected.event == *event {
@@ -129,20 +138,20 @@ impl SessionRecorder {
     }
 
     /// Continues an aborted loop as if it had not been aborted.
-    pub(super) fn go_on(&mut self, place: Place) {
-        let broken_off = self.lives.get_mut(&place.session);
+    pub(super) fn go_on(&mut self, location: LoopLocation) {
+        let broken_off = self.lives.get_mut(&location.session);
         let broken_off =
-            broken_off.filter(|live| live.record(place.slot).status == LoopStatus::Aborted);
+            broken_off.filter(|live| live.record(location.slot).status == LoopStatus::Aborted);
         let Some(live) = broken_off else {
             return;
         };
-        live.go_on(place.slot);
-        let record = live.record(place.slot);
+        live.go_on(location.slot);
+        let record = live.record(location.slot);
         let (session_id, loop_id) = (live.session.session_id.clone(), record.loop_id.clone());
         let given_id = live.session.given_id(record).to_owned();
         self.echoes.loops.remove(&given_id);
-        self.put_place(&given_id, place);
-        self.reopen(place.session);
+        self.set_location(&given_id, location);
+        self.reopen(location.session);
         self.trace(|| Effect::Resumed { session_id, loop_id });
     }
 
@@ -187,7 +196,7 @@ impl SessionRecorder {
         let never_started = |slot: &&Slot| live.record(**slot).events.is_empty();
         let waiting: Vec<Slot> = slots.iter().filter(never_started).copied().collect();
         for slot in waiting {
-            self.go_on(Place { session: key, slot });
+            self.go_on(LoopLocation { session: key, slot });
         }
         report.note(Notice::AlreadyRecorded {
             session_id: event.session_id.clone(),
@@ -224,7 +233,7 @@ impl SessionRecorder {
         report: &mut Report,
     ) {
         for (loop_id, slot) in event.loop_ids.iter().zip(slots) {
-            self.echoes.groups.insert(loop_id.clone(), Place { session: key, slot: *slot });
+            self.echoes.groups.insert(loop_id.clone(), LoopLocation { session: key, slot: *slot });
         }
         report.note(Notice::AlreadyRecorded {
             session_id: event.session_id.clone(),
@@ -233,15 +242,16 @@ impl SessionRecorder {
     }
 
     /// The loop that is being recorded again under an id, whatever arrived with the same id after it.
-    pub(super) fn loop_heard_again(&self, loop_id: &str) -> Option<Place> {
-        self.echoes.loops.get(loop_id).map(|echo| echo.place)
+    pub(super) fn loop_heard_again(&self, loop_id: &str) -> Option<LoopLocation> {
+        self.echoes.loops.get(loop_id).map(|echo| echo.location)
     }
 
     /// Whether a choice from a group that is recorded again is the earlier one.
     pub(super) fn is_chosen_again(&self, event: &ParallelLoopEnd) -> bool {
-        let place = self.echoes.groups.get(&event.selected_loop_id).copied();
-        let place = place.or_else(|| self.loop_heard_again(&event.selected_loop_id));
-        let live = place.and_then(|place| Some((self.lives.get(&place.session)?, place.slot)));
+        let location = self.echoes.groups.get(&event.selected_loop_id).copied();
+        let location = location.or_else(|| self.loop_heard_again(&event.selected_loop_id));
+        let live =
+            location.and_then(|location| Some((self.lives.get(&location.session)?, location.slot)));
         let group = live.and_then(|(live, slot)| live.record(slot).parallel_group.as_ref());
         group.is_some_and(|group| {
             group.is_selected

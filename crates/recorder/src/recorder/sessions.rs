@@ -2,7 +2,7 @@
 
 use super::live::{Live, Stage};
 use super::report::{Notice, Report};
-use super::{Effect, Place, SessionKey, SessionRecorder};
+use super::{Effect, LoopLocation, SessionKey, SessionRecorder};
 use crate::announced::Announcements;
 use crate::event::AgentStart;
 use crate::lineage::Lineage;
@@ -43,27 +43,27 @@ impl SessionRecorder {
         live.find_groups();
         for slot in slots {
             let record = live.record(slot);
-            let place = Place { session: key, slot };
+            let location = LoopLocation { session: key, slot };
             let given_id = live.session.given_id(record);
-            let known = self.places.get(given_id);
+            let known = self.locations.get(given_id);
             // A session that is in memory for links only takes no events.
             if live.stage != Stage::Linked || known.is_none_or(|known| known.session == key) {
-                self.places.insert(given_id.to_owned(), place);
+                self.locations.insert(given_id.to_owned(), location);
             }
-            self.places.entry(record.loop_id.clone()).or_insert(place);
+            self.locations.entry(record.loop_id.clone()).or_insert(location);
             let loops = &live.session.loops;
             let parent = record.parent_loop_id.as_ref();
             if let Some(parent) = parent.filter(|parent| loops.slot_of(parent).is_none()) {
                 let waiting = self.waiting.entry(parent.clone()).or_default();
-                if !waiting.contains(&place) {
-                    waiting.push(place);
+                if !waiting.contains(&location) {
+                    waiting.push(location);
                 }
             }
             for child in &record.child_loop_refs {
-                self.spawned.entry(child.child_loop_id.clone()).or_insert(place);
+                self.spawned.entry(child.child_loop_id.clone()).or_insert(location);
             }
         }
-        self.last_place = None;
+        self.last_location = None;
     }
 
     /// The session of a loop that starts, ready to take it; `None` if it was refused.
@@ -189,14 +189,14 @@ impl SessionRecorder {
     }
 
     /// Notes when an agent was last active, for as long as that matters.
-    pub(super) fn agent_heard(&mut self, place: Place, at: Timestamp) {
+    pub(super) fn agent_heard(&mut self, location: LoopLocation, at: Timestamp) {
         if self.config.inactivity_timeout.is_none() {
             return;
         }
-        let Some(live) = self.lives.get(&place.session) else {
+        let Some(live) = self.lives.get(&location.session) else {
             return;
         };
-        let agent_id = live.record(place.slot).agent_id.clone();
+        let agent_id = live.record(location.slot).agent_id.clone();
         let heard = (live.session.session_id.clone(), at);
         match self.agents.get(&agent_id) {
             Some((_, latest)) if *latest > at => {}

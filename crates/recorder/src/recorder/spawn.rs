@@ -3,58 +3,58 @@
 //! Either side of a sub-agent link may arrive first, or only one of them. What is known is written on both sides at
 //! once; the rest (the tool, the other session) is filled in when it arrives.
 
-use super::{Effect, Place, SessionRecorder};
+use super::{Effect, LoopLocation, SessionRecorder};
 use crate::event::{AgentStart, ContinuationKind, ToolExecutionEnd};
 use crate::model::{ChildLoopRef, SpawnRef, session_id_in};
 
 impl SessionRecorder {
     /// Links a loop that has just started, in every direction that is known.
-    pub(super) fn link_on_start(&mut self, place: Place, event: &AgentStart) {
+    pub(super) fn link_on_start(&mut self, location: LoopLocation, event: &AgentStart) {
         let given_id = event.loop_id.as_str();
-        self.heard_of(given_id, place);
+        self.heard_of(given_id, location);
         let Some(parent_id) = &event.parent_loop_id else {
             return;
         };
-        let Some(live) = self.lives.get(&place.session) else {
+        let Some(live) = self.lives.get(&location.session) else {
             return;
         };
         let in_session = live.session.loops.slot_of(parent_id);
-        if in_session.is_some_and(|parent| parent != place.slot) {
+        if in_session.is_some_and(|parent| parent != location.slot) {
             return;
         }
-        match self.parent_elsewhere(parent_id, place) {
-            Some(parent) => self.link_sessions(parent, place),
-            None => self.parent_not_heard(place, parent_id, event),
+        match self.parent_elsewhere(parent_id, location) {
+            Some(parent) => self.link_sessions(parent, location),
+            None => self.parent_not_heard(location, parent_id, event),
         }
     }
 
     /// Resolves references to a loop that others named, as their parent or as their sub-agent.
-    pub(super) fn heard_of(&mut self, loop_id: &str, place: Place) {
+    pub(super) fn heard_of(&mut self, loop_id: &str, location: LoopLocation) {
         for child in self.waiting.remove(loop_id).unwrap_or_default() {
-            self.parent_heard(place, child);
+            self.parent_heard(location, child);
         }
         if let Some(parent) = self.spawned.remove(loop_id) {
-            self.link_sessions(parent, place);
+            self.link_sessions(parent, location);
         }
     }
 
     /// The record of a parent in another session.
-    fn parent_elsewhere(&self, parent_id: &str, child: Place) -> Option<Place> {
-        let place = self.places.get(parent_id).copied()?;
-        let live = self.lives.get(&place.session)?;
-        let slot = live.session.loops.slot_of(parent_id).unwrap_or(place.slot);
-        (place.session != child.session).then_some(Place { slot, ..place })
+    fn parent_elsewhere(&self, parent_id: &str, child: LoopLocation) -> Option<LoopLocation> {
+        let location = self.locations.get(parent_id).copied()?;
+        let live = self.lives.get(&location.session)?;
+        let slot = live.session.loops.slot_of(parent_id).unwrap_or(location.slot);
+        (location.session != child.session).then_some(LoopLocation { slot, ..location })
     }
 
     /// The parent may arrive later. Until then a loop that begins a conversation, and whose parent's id is not of this
     /// session, counts as a sub-agent's.
-    fn parent_not_heard(&mut self, place: Place, parent_id: &str, event: &AgentStart) {
+    fn parent_not_heard(&mut self, location: LoopLocation, parent_id: &str, event: &AgentStart) {
         let waiting = self.waiting.entry(parent_id.to_owned()).or_default();
-        waiting.push(place);
+        waiting.push(location);
         let named = session_id_in(parent_id);
         let is_sub_agent = event.continuation_kind == ContinuationKind::Initial
             && named != Some(event.session_id.as_str());
-        let Some(live) = self.lives.get_mut(&place.session) else {
+        let Some(live) = self.lives.get_mut(&location.session) else {
             return;
         };
         if is_sub_agent && live.session.parent_spawn_ref.is_none() {
@@ -65,11 +65,11 @@ impl SessionRecorder {
                 tool_name: String::new(),
             });
         }
-        self.trace_spawn_ref(place);
+        self.trace_spawn_ref(location);
     }
 
     /// A loop has started that another loop in memory named as its parent.
-    fn parent_heard(&mut self, parent: Place, child: Place) {
+    fn parent_heard(&mut self, parent: LoopLocation, child: LoopLocation) {
         if parent.session != child.session {
             self.link_sessions(parent, child);
             return;
@@ -92,13 +92,13 @@ impl SessionRecorder {
     }
 
     /// A tool ended; if it ran a sub-agent, the link is written on both sides.
-    pub(super) fn tool_ended(&mut self, parent: Place, event: &ToolExecutionEnd) {
+    pub(super) fn tool_ended(&mut self, parent: LoopLocation, event: &ToolExecutionEnd) {
         let child_id = event.result.child_loop_id.as_ref();
         let Some(child_id) = child_id.or(event.child_loop_id.as_ref()) else {
             return;
         };
-        let child = self.places.get(child_id).copied();
-        let child = child.filter(|place| self.lives.contains_key(&place.session));
+        let child = self.locations.get(child_id).copied();
+        let child = child.filter(|location| self.lives.contains_key(&location.session));
         let Some(live) = self.lives.get_mut(&parent.session) else {
             return;
         };
@@ -129,7 +129,7 @@ impl SessionRecorder {
     }
 
     /// Writes what is known of a spawn on both sides.
-    fn link_sessions(&mut self, parent: Place, child: Place) {
+    fn link_sessions(&mut self, parent: LoopLocation, child: LoopLocation) {
         let Some(child_live) = self.lives.get(&child.session) else {
             return;
         };
@@ -164,7 +164,7 @@ impl SessionRecorder {
 
     /// Writes into a sub-agent's session where it comes from, unless it has that, or something
     /// better.
-    fn child_side(&mut self, child: Place, spawn: SpawnRef) {
+    fn child_side(&mut self, child: LoopLocation, spawn: SpawnRef) {
         let Some(live) = self.lives.get_mut(&child.session) else {
             return;
         };
@@ -182,21 +182,21 @@ impl SessionRecorder {
         }
     }
 
-    fn trace_spawn_ref(&mut self, place: Place) {
+    fn trace_spawn_ref(&mut self, location: LoopLocation) {
         if self.trace.is_some()
-            && let Some(live) = self.lives.get(&place.session)
+            && let Some(live) = self.lives.get(&location.session)
         {
             let session_id = live.session.session_id.clone();
             self.trace(|| Effect::SpawnRef { session_id });
         }
     }
 
-    fn trace_child_refs(&mut self, place: Place) {
+    fn trace_child_refs(&mut self, location: LoopLocation) {
         if self.trace.is_some()
-            && let Some(live) = self.lives.get(&place.session)
+            && let Some(live) = self.lives.get(&location.session)
         {
             let session_id = live.session.session_id.clone();
-            let loop_id = live.record(place.slot).loop_id.clone();
+            let loop_id = live.record(location.slot).loop_id.clone();
             self.trace(|| Effect::ChildRefs { session_id, loop_id });
         }
     }

@@ -18,7 +18,7 @@ pub(super) struct PartialTurn {
     triggered_by: TurnTrigger,
     started_at: Timestamp,
     input_messages: Vec<PhiMessage>,
-    /// What the model said last.
+    /// The last message of the model.
     output_message: Option<PhiMessage>,
     request_payload: Option<Value>,
 }
@@ -29,10 +29,10 @@ impl Live {
         let events = self.record(slot).events.iter().map(|event| &event.event);
         let events: Vec<AgentEvent> = events.cloned().collect();
         // The notices of these events were reported when they were recorded.
-        let mut said = Report::default();
+        let mut report = Report::default();
         for event in &events {
             match event {
-                AgentEvent::TurnStart(turn) => self.begin_turn(slot, turn, &mut said),
+                AgentEvent::TurnStart(turn) => self.begin_turn(slot, turn, &mut report),
                 AgentEvent::MessageEnd(end) => self.hear_message(slot, &end.message),
                 AgentEvent::TurnRequest(request) => self.hear_request(slot, &request.payload),
                 AgentEvent::TurnEnd(_) => drop(self.turns.remove(&slot)),

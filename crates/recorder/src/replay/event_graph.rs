@@ -51,8 +51,8 @@ impl<'a> EventGraph<'a> {
         }
     }
 
-    fn add(&mut self, at: Timestamp, event: AgentEvent, place: Option<(String, u64)>) -> usize {
-        self.steps.push(Step { at, event, place });
+    fn add(&mut self, at: Timestamp, event: AgentEvent, location: Option<(String, u64)>) -> usize {
+        self.steps.push(Step { at, event, location });
         self.then.push(Vec::new());
         self.steps.len() - 1
     }
@@ -71,11 +71,11 @@ impl<'a> EventGraph<'a> {
             let mut at = record.started_at;
             let mut last = None;
             for (sequence, event) in synthesis::events_of(record) {
-                at = event.timestamp().map_or(at, |said| said.max(at));
+                at = event.timestamp().map_or(at, |time| time.max(at));
                 let closes = matches!(event, AgentEvent::AgentEnd(_)) && span.close.is_none();
                 let starts = matches!(event, AgentEvent::AgentStart(_));
-                let place = (record.loop_id.clone(), sequence);
-                let step = self.add(at, event, Some(place));
+                let location = (record.loop_id.clone(), sequence);
+                let step = self.add(at, event, Some(location));
                 match last {
                     Some(last) => self.before(last, step),
                     None => span.first = Some(step),
@@ -104,12 +104,12 @@ impl<'a> EventGraph<'a> {
                 continue;
             }
             let events = record.events.iter();
-            let said = events.filter_map(|event| event.event.timestamp()).max();
+            let last = events.filter_map(|event| event.event.timestamp()).max();
             let fact = Fact::Aborted {
                 session_id: self.session.session_id.clone(),
                 loop_id: record.loop_id.clone(),
             };
-            let step = self.add(said.unwrap_or(record.started_at), fact.into(), None);
+            let step = self.add(last.unwrap_or(record.started_at), fact.into(), None);
             let group = record.parallel_group.iter();
             let siblings = group.flat_map(|group| &group.all_loop_ids);
             let heard: Vec<usize> = siblings

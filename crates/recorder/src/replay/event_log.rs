@@ -24,8 +24,8 @@ impl EventLog {
         event: &AgentEvent,
         before: Option<&RecordedSession>,
     ) {
-        let place = match Fact::from_event(event) {
-            None => self.place_of(loop_id, event),
+        let location = match Fact::from_event(event) {
+            None => self.location_of(loop_id, event),
             Some(Fact::Resumed { .. }) => None,
             Some(Fact::Aborted { loop_id, .. }) => {
                 let record = before.and_then(|session| session.get_loop(&loop_id));
@@ -39,10 +39,10 @@ impl EventLog {
         };
         let at = event.timestamp().or(self.steps.last().map(|last| last.at));
         let at = at.unwrap_or(Timestamp::from_unix_ms(0));
-        self.steps.push(Step { at, event: event.clone(), place });
+        self.steps.push(Step { at, event: event.clone(), location });
     }
 
-    fn place_of(&mut self, loop_id: &str, event: &AgentEvent) -> Option<(String, u64)> {
+    fn location_of(&mut self, loop_id: &str, event: &AgentEvent) -> Option<(String, u64)> {
         if matches!(event, AgentEvent::ParallelLoopStart(_) | AgentEvent::ParallelLoopEnd(_)) {
             return None;
         }
@@ -60,7 +60,7 @@ impl EventLog {
         let mut steps = self.steps.clone();
         steps.truncate(steps.len() - ends);
         let at = steps.last().map_or(session.last_active_at, |last| last.at);
-        steps.extend(facts_of(session).map(|fact| Step { at, event: fact.into(), place: None }));
+        steps.extend(facts_of(session).map(|fact| Step { at, event: fact.into(), location: None }));
         Replay { steps }
     }
 }

@@ -31,7 +31,7 @@ struct Flags {
     is_lost: AtomicBool,
 }
 
-/// A store that somebody records into, and the sessions of it that are claimed.
+/// A store with recorders, and its sessions that they have claimed.
 type StoreClaims = (Weak<dyn Store>, Arc<Claims>);
 
 /// The claims of every store that a sink was made for.

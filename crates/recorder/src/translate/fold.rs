@@ -41,9 +41,10 @@ impl RecordFold {
     /// Takes in the next record.
     pub fn read(&mut self, record: &Record) {
         if let Some(event) = read(&mut self.library, record) {
-            if let (Some(event_log), Record::Loop(said)) = (&mut self.event_log, record.known()) {
+            if let (Some(event_log), Record::Loop(recorded)) = (&mut self.event_log, record.known())
+            {
                 let before = self.recorder.held(&self.session_id);
-                event_log.hear(said.loop_id.as_str(), &event, before);
+                event_log.hear(recorded.loop_id.as_str(), &event, before);
             }
             // A log has no event that its session cannot place, and its notices were reported already.
             drop(self.recorder.on_event(event));

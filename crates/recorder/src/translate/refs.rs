@@ -38,8 +38,10 @@ impl KnownMessage {
     /// Whether the entry holds this message, whatever its turn.
     pub(super) fn is(&self, message: &PhiMessage) -> bool {
         match (&self.message, message) {
-            (Some(PhiMessage::Llm(said)), PhiMessage::Llm(other)) => said.message == other.message,
-            (Some(said), other) => said == other,
+            (Some(PhiMessage::Llm(known)), PhiMessage::Llm(other)) => {
+                known.message == other.message
+            }
+            (Some(known), other) => known == other,
             (None, _) => false,
         }
     }
@@ -98,13 +100,13 @@ pub(super) fn agent_end(end: &AgentEnd, messages: Vec<Value>) -> RawJson {
 }
 
 /// The reference to a message in an event.
-pub(super) fn reference(message: &PhiMessage, said: Option<&KnownMessage>) -> Value {
-    let Some(said) = said else {
+pub(super) fn reference(message: &PhiMessage, known: Option<&KnownMessage>) -> Value {
+    let Some(known) = known else {
         return serde_json::to_value(message).unwrap_or_default();
     };
     let mut reference = Map::new();
-    reference.insert(ENTRY.to_owned(), Value::from(said.entry_id.as_str()));
-    if let (Some(PhiMessage::Llm(held)), PhiMessage::Llm(message)) = (&said.message, message) {
+    reference.insert(ENTRY.to_owned(), Value::from(known.entry_id.as_str()));
+    if let (Some(PhiMessage::Llm(held)), PhiMessage::Llm(message)) = (&known.message, message) {
         if held.turn_id != message.turn_id {
             reference.insert("turnId".to_owned(), json!(message.turn_id));
         }
@@ -116,9 +118,9 @@ pub(super) fn reference(message: &PhiMessage, said: Option<&KnownMessage>) -> Va
 }
 
 /// The reference to a message in a place where messages have no turn.
-pub(super) fn bare_reference(message: &PhiMessage, said: Option<&KnownMessage>) -> Value {
-    match said {
-        Some(said) => json!({ENTRY: said.entry_id.as_str()}),
+pub(super) fn bare_reference(message: &PhiMessage, known: Option<&KnownMessage>) -> Value {
+    match known {
+        Some(known) => json!({ENTRY: known.entry_id.as_str()}),
         None => bare(message),
     }
 }
@@ -180,18 +182,18 @@ fn grown(before: &PhiMessage, delta: &StreamDelta) -> Option<PhiMessage> {
 pub(super) struct Index(HashMap<u64, Vec<(EntryId, Message)>>);
 
 impl Index {
-    pub(super) fn of<'a>(said: impl Iterator<Item = &'a KnownMessage>) -> Self {
+    pub(super) fn of<'a>(messages: impl Iterator<Item = &'a KnownMessage>) -> Self {
         let mut index = Self::default();
-        for said in said {
-            index.add(said);
+        for message in messages {
+            index.add(message);
         }
         index
     }
 
-    pub(super) fn add(&mut self, said: &KnownMessage) {
-        if let Some(message) = said.message.as_ref().and_then(PhiMessage::as_llm) {
+    pub(super) fn add(&mut self, known: &KnownMessage) {
+        if let Some(message) = known.message.as_ref().and_then(PhiMessage::as_llm) {
             let entries = self.0.entry(digest(message)).or_default();
-            entries.push((said.entry_id.clone(), message.clone()));
+            entries.push((known.entry_id.clone(), message.clone()));
         }
     }
 
@@ -281,15 +283,15 @@ impl Library {
         Some(event)
     }
 
-    fn restore(&self, loop_id: &str, place: &mut Value, delta: Option<Value>) {
-        let Some(message) = self.find(loop_id, place, delta) else {
+    fn restore(&self, loop_id: &str, value: &mut Value, delta: Option<Value>) {
+        let Some(message) = self.find(loop_id, value, delta) else {
             return;
         };
-        *place = serde_json::to_value(&message).unwrap_or_default();
+        *value = serde_json::to_value(&message).unwrap_or_default();
     }
 
-    fn find(&self, loop_id: &str, place: &Value, delta: Option<Value>) -> Option<PhiMessage> {
-        if let Some(how) = place.get(STREAM).and_then(Value::as_str) {
+    fn find(&self, loop_id: &str, value: &Value, delta: Option<Value>) -> Option<PhiMessage> {
+        if let Some(how) = value.get(STREAM).and_then(Value::as_str) {
             let before = self.streams.get(loop_id)?;
             let delta = delta.and_then(|delta| serde_json::from_value(delta).ok());
             return match (how, delta) {
@@ -298,24 +300,24 @@ impl Library {
                 _ => None,
             };
         }
-        let entry_id = place.get(ENTRY)?.as_str()?;
+        let entry_id = value.get(ENTRY)?.as_str()?;
         let mut message = self.entries.get(entry_id)?.clone();
-        if let Some(turn_id) = place.get("turnId") {
+        if let Some(turn_id) = value.get("turnId") {
             let turn_id: Option<TurnId> = serde_json::from_value(turn_id.clone()).ok()?;
             message = message.with_turn_id(turn_id);
         }
         if let (Some(Value::Object(extra)), PhiMessage::Llm(llm)) =
-            (place.get("extra"), &mut message)
+            (value.get("extra"), &mut message)
         {
             Arc::make_mut(llm).extra.clone_from(extra);
         }
         Some(message)
     }
 
-    fn restore_bare(&self, place: &mut Value) {
-        let entry_id = place.get(ENTRY).and_then(Value::as_str);
+    fn restore_bare(&self, value: &mut Value) {
+        let entry_id = value.get(ENTRY).and_then(Value::as_str);
         if let Some(message) = entry_id.and_then(|id| self.entries.get(id)) {
-            *place = bare(message);
+            *value = bare(message);
         }
     }
 }

@@ -41,7 +41,7 @@ pub(super) struct Tree {
 pub(super) struct Branch {
     /// The entry before its first.
     base: Base,
-    said: Vec<KnownMessage>,
+    messages: Vec<KnownMessage>,
     /// The message that has begun and not ended.
     begun: Option<usize>,
     /// The message that is being streamed, as far as it arrived.
@@ -89,7 +89,7 @@ impl Tree {
     pub(super) fn announce(&mut self, loop_ids: &[String]) {
         for loop_id in loop_ids {
             let branch = self.branches.entry(loop_id.clone()).or_default();
-            if branch.said.is_empty() {
+            if branch.messages.is_empty() {
                 branch.base = Base::Entry(self.leaf.clone());
             }
         }
@@ -122,7 +122,7 @@ impl Tree {
         let Some(branch) = self.branches.get(loop_id) else {
             return self.leaf.clone();
         };
-        match (branch.said.last(), &branch.base) {
+        match (branch.messages.last(), &branch.base) {
             (Some(last), _) => Some(last.entry_id.clone()),
             (None, Base::Entry(base)) => base.clone(),
             (None, Base::Leaf) => self.leaf.clone(),
@@ -160,7 +160,7 @@ impl Tree {
     /// that asks something else hangs below the loop that it names.
     fn beside(&self, session: &RecordedSession, of: &str, first: &PhiMessage) -> Option<EntryId> {
         let tried = self.branches.get(of);
-        let content = |message: &PhiMessage| message.as_llm().map(|said| said.content().clone());
+        let content = |message: &PhiMessage| message.as_llm().map(|llm| llm.content().clone());
         if first.role() == "user" {
             let record = session.get_loop(of);
             let asked = record.and_then(|record| record.messages.first());
@@ -170,8 +170,8 @@ impl Tree {
                 _ => self.before(of),
             };
         }
-        let said = tried.map_or(&[][..], |tried| &tried.said);
-        let asked = said.iter().rev().find(|said| !said.is_assistant);
+        let messages = tried.map_or(&[][..], |tried| &tried.messages);
+        let asked = messages.iter().rev().find(|message| !message.is_assistant);
         asked.map_or_else(|| self.before(of), |asked| Some(asked.entry_id.clone()))
     }
 
@@ -214,15 +214,16 @@ impl Tree {
         let Some(record) = session.get_loop(loop_id) else {
             return;
         };
-        let says_nothing = self.branches.get(loop_id).is_none_or(|branch| branch.said.is_empty());
-        if says_nothing {
+        let is_empty = self.branches.get(loop_id).is_none_or(|branch| branch.messages.is_empty());
+        if is_empty {
             self.start(session, loop_id);
         }
         let group = record.parallel_group.as_ref().map_or(&[][..], |group| &group.all_loop_ids);
-        let spoke = |id: &&String| self.branches.get(*id).is_some_and(|one| !one.said.is_empty());
+        let spoke =
+            |id: &&String| self.branches.get(*id).is_some_and(|one| !one.messages.is_empty());
         // Parallel loops without a parent all continue the same entry.
         let beside = group.iter().find(spoke).filter(|_| record.parent_loop_id.is_none());
-        let beside = beside.map(|id| self.before(id)).filter(|_| says_nothing);
+        let beside = beside.map(|id| self.before(id)).filter(|_| is_empty);
         let branch = self.branches.entry(loop_id.to_owned()).or_default();
         branch.is_closed = false;
         if let Some(base) = beside {
@@ -234,7 +235,7 @@ impl Tree {
             _ => None,
         });
         if let Some(start) = last.flatten() {
-            branch.begun = branch.said.iter().rposition(|said| said.is(&start.message));
+            branch.begun = branch.messages.iter().rposition(|known| known.is(&start.message));
         }
     }
 
@@ -292,10 +293,10 @@ impl Tree {
             return;
         };
         let branch = self.branches.entry(loop_id.to_owned()).or_default();
-        if branch.said.is_empty() {
+        if branch.messages.is_empty() {
             branch.base = Base::Entry(entry.parent_id.clone());
         }
-        branch.said.push(KnownMessage::new(entry.id.clone(), message));
+        branch.messages.push(KnownMessage::new(entry.id.clone(), message));
     }
 
     /// Drops the messages of loops that have ended.
@@ -315,8 +316,8 @@ impl Branch {
         self.is_closed = true;
         self.begun = None;
         self.stream = None;
-        for said in &mut self.said {
-            said.message = None;
+        for known in &mut self.messages {
+            known.message = None;
         }
     }
 }
@@ -374,7 +375,7 @@ impl Speaker<'_> {
             AgentEvent::TurnRequest(request) => {
                 let index = self.tree.index.get_or_insert_with(|| {
                     let branches = self.tree.branches.values();
-                    Index::of(branches.flat_map(|branch| &branch.said))
+                    Index::of(branches.flat_map(|branch| &branch.messages))
                 });
                 let shortened = TurnRequest {
                     payload: refs::shortened_payload(&request.payload, index),
@@ -391,7 +392,7 @@ impl Speaker<'_> {
         if self.branch().is_closed {
             return None;
         }
-        let last = self.branch().said.last().map(|said| said.entry_id.clone());
+        let last = self.branch().messages.last().map(|known| known.entry_id.clone());
         let parent_id = match last {
             Some(last) => Some(last),
             None => self.tree.settle(self.session, self.loop_id, message),
@@ -417,23 +418,21 @@ impl Speaker<'_> {
             self.entries.push(Record::Leaf(before.clone()));
             self.tree.leaf = before;
         }
-        let said = KnownMessage::new(id, message.clone());
+        let known = KnownMessage::new(id, message.clone());
         if let Some(index) = &mut self.tree.index {
-            index.add(&said);
+            index.add(&known);
         }
         let branch = self.branch();
-        branch.said.push(said);
-        Some(branch.said.len() - 1)
+        branch.messages.push(known);
+        Some(branch.messages.len() - 1)
     }
 
     fn is_said(&mut self, at: usize, message: &PhiMessage) -> bool {
-        let said = self.branch().said.get(at);
-        said.is_some_and(|said| said.is(message))
+        self.branch().messages.get(at).is_some_and(|known| known.is(message))
     }
 
     fn find_or_say(&mut self, message: &PhiMessage) -> Option<usize> {
-        let said = &self.branch().said;
-        let found = said.iter().rposition(|said| said.is(message));
+        let found = self.branch().messages.iter().rposition(|known| known.is(message));
         found.or_else(|| self.say(message))
     }
 
@@ -441,37 +440,34 @@ impl Speaker<'_> {
     fn all(&mut self, messages: &[PhiMessage]) -> Vec<Value> {
         let mut next = 0;
         let mut used = HashSet::new();
-        let mut told = Vec::with_capacity(messages.len());
+        let mut references = Vec::with_capacity(messages.len());
         for message in messages {
-            let said = &self.branch().said;
+            let known = &self.branch().messages;
             let fits = |at: &usize| {
-                !used.contains(at) && said.get(*at).is_some_and(|said| said.is(message))
+                !used.contains(at) && known.get(*at).is_some_and(|known| known.is(message))
             };
             let found =
-                (next..said.len()).find(fits).or_else(|| (0..next.min(said.len())).find(fits));
+                (next..known.len()).find(fits).or_else(|| (0..next.min(known.len())).find(fits));
             let at = found.or_else(|| self.say(message));
             if let Some(at) = at {
                 used.insert(at);
                 next = at + 1;
             }
-            told.push(self.reference(message, at));
+            references.push(self.reference(message, at));
         }
-        told
+        references
     }
 
     fn entry_id(&mut self, at: Option<usize>) -> Option<EntryId> {
-        let said = self.branch().said.get(at?)?;
-        Some(said.entry_id.clone())
+        Some(self.branch().messages.get(at?)?.entry_id.clone())
     }
 
     fn reference(&mut self, message: &PhiMessage, at: Option<usize>) -> Value {
-        let said = at.and_then(|at| self.branch().said.get(at));
-        refs::reference(message, said)
+        refs::reference(message, at.and_then(|at| self.branch().messages.get(at)))
     }
 
     fn bare_reference(&mut self, message: &PhiMessage, at: Option<usize>) -> Value {
-        let said = at.and_then(|at| self.branch().said.get(at));
-        refs::bare_reference(message, said)
+        refs::bare_reference(message, at.and_then(|at| self.branch().messages.get(at)))
     }
 
     fn with_reference(

@@ -89,10 +89,10 @@ pub(crate) fn in_memory(events: impl IntoIterator<Item = AgentEvent>) -> Vec<Rec
 /// Options that collect every notice: the number of the event, and its text.
 pub(crate) fn with_notices() -> (DurableOptions, Arc<Mutex<Vec<String>>>) {
     let heard = Arc::new(Mutex::new(Vec::new()));
-    let told = Arc::clone(&heard);
+    let notices = Arc::clone(&heard);
     let options = DurableOptions {
         on_notice: Some(Arc::new(move |number, notice| {
-            told.lock().unwrap().push(format!("{number}: {notice}"));
+            notices.lock().unwrap().push(format!("{number}: {notice}"));
         })),
         ..DurableOptions::default()
     };

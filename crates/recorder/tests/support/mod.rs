@@ -60,7 +60,7 @@ struct Sim {
     started: i64,
     open: bool,
     turn: u32,
-    said: Vec<PhiMessage>,
+    messages: Vec<PhiMessage>,
 }
 
 struct Script {
@@ -147,7 +147,7 @@ impl Script {
             self.loops[at].started = self.clock;
             self.loops[at].open = true;
             self.loops[at].turn = 0;
-            self.loops[at].said.clear();
+            self.loops[at].messages.clear();
             self.start_loop(id.clone(), Some(id), ContinuationKind::Compaction);
             return;
         }
@@ -158,7 +158,7 @@ impl Script {
     }
 
     fn add(&mut self, id: String) {
-        self.loops.push(Sim { id, started: self.clock, open: true, turn: 0, said: Vec::new() });
+        self.loops.push(Sim { id, started: self.clock, open: true, turn: 0, messages: Vec::new() });
     }
 
     fn parent(&self, who: u8, how: u8) -> (Option<String>, ContinuationKind) {
@@ -235,7 +235,7 @@ impl Script {
         if how.is_multiple_of(2) {
             self.push(MessageStart { loop_id: loop_id.clone(), message: message.clone() });
         }
-        self.loops[at].said.push(message.clone());
+        self.loops[at].messages.push(message.clone());
         self.push(MessageEnd { loop_id, message });
     }
 
@@ -257,7 +257,7 @@ impl Script {
                 delta: StreamDelta::Text { delta: "x".into() },
             });
         }
-        self.loops[at].said.push(message.clone());
+        self.loops[at].messages.push(message.clone());
         self.push(MessageEnd { loop_id, message });
     }
 
@@ -268,9 +268,9 @@ impl Script {
             turn_index: self.loops[at].turn,
         };
         self.loops[at].turn += 1;
-        let said = self.loops[at].said.iter().rev().find(|said| said.is_assistant());
-        let message = match said {
-            Some(said) => said.clone().with_turn_id(Some(turn_id)),
+        let reply = self.loops[at].messages.iter().rev().find(|message| message.is_assistant());
+        let message = match reply {
+            Some(reply) => reply.clone().with_turn_id(Some(turn_id)),
             None => assistant("never announced", self.ms()),
         };
         let tool_results = (0..how % 3).map(|call| tool_result(call, self.ms())).collect();
@@ -306,7 +306,7 @@ impl Script {
     fn end(&mut self, who: u8, how: u8) {
         let Some(at) = self.pick_open(who) else { return };
         self.loops[at].open = false;
-        let mut messages = self.loops[at].said.clone();
+        let mut messages = self.loops[at].messages.clone();
         if how.is_multiple_of(5) {
             messages.push(PhiMessage::user("never announced", self.ms()));
         }

@@ -1,4 +1,4 @@
-//! Work that nobody waits for.
+//! Work that no caller waits for.
 //!
 //! Indexing takes as much of a processor as it gets. On a machine that is busy with appends it would take that from those who
 //! append, so it runs on a thread that the system prefers least.

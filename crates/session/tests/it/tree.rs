@@ -1,7 +1,7 @@
 //! Heads, depths and paths of trees, whole and damaged.
 
 use bough_session::EntryId;
-use bough_session::tree::{Node, branch_heads, common_ancestor, path_to};
+use bough_session::tree::{Node, branch_heads, path_to};
 
 /// Nodes given as `child` or `child<parent`.
 fn with_nodes<T>(text: &str, run: impl FnOnce(&[Node<'_>]) -> T) -> T {
@@ -55,12 +55,4 @@ fn a_path_ends_where_parents_repeat() {
     };
     assert_eq!(path("a b<a c<b", "c"), ["a", "b", "c"]);
     assert_eq!(path("a<b b<a", "a"), ["b", "a"]);
-}
-
-#[test]
-fn the_common_ancestor_is_the_deepest_shared_entry() {
-    let ids: Vec<EntryId> = ["a", "b", "c", "d"].map(EntryId::from_stored).into();
-    let [a, b, c, d] = [&ids[0], &ids[1], &ids[2], &ids[3]];
-    assert_eq!(common_ancestor(&[a, b, c], &[a, b, d]), Some(b));
-    assert_eq!(common_ancestor(&[a], &[d]), None);
 }

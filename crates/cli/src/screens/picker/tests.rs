@@ -34,7 +34,7 @@ fn some_sessions() -> Vec<Summary> {
 fn with_sessions(size: super::super::event::Size, sessions: Vec<Summary>) -> PickerState {
     let mut state = PickerState::new(options(size));
     start(&mut state);
-    tell(&mut state, page(1, sessions, None));
+    answer_with(&mut state, page(1, sessions, None));
     state
 }
 
@@ -43,7 +43,7 @@ fn page(generation: u64, sessions: Vec<Summary>, next: Option<&str>) -> Answer {
     Answer::Loaded { generation, page: Ok(ListPage { sessions, next_cursor }) }
 }
 
-fn tell(state: &mut PickerState, answer: Answer) -> Vec<Request> {
+fn answer_with(state: &mut PickerState, answer: Answer) -> Vec<Request> {
     update(state, Event::Answer(event::Answer::Picker(answer)))
 }
 
@@ -72,7 +72,10 @@ fn frames() {
         let mut state = with_sessions(size, some_sessions());
         let items =
             Ok(vec![answer("e2", "It is fixed.\nFebruary has 29 days."), user("e1", "Fix it")]);
-        tell(&mut state, Answer::Previewed { session: SessionId::from_stored("s_parser"), items });
+        answer_with(
+            &mut state,
+            Answer::Previewed { session: SessionId::from_stored("s_parser"), items },
+        );
         check_snapshot(name, &draw(size, |frame, theme| view(&state, frame, theme)));
     }
     let mut state = with_sessions(SMALL, some_sessions());
@@ -99,7 +102,7 @@ fn the_first_screen_reads_one_page() {
         panic!("one page, and the files: {asked:?}")
     };
     let many: Vec<Summary> = (0..100).map(|n| summary(&format!("s_{n}"), "x", n)).collect();
-    let more = tell(&mut state, page(1, many, Some("next")));
+    let more = answer_with(&mut state, page(1, many, Some("next")));
     assert_eq!(effects(more), [], "a full screen is enough, however many sessions there are");
     let moved = press(&mut state, &["End"]);
     assert!(
@@ -112,14 +115,17 @@ fn a_search_goes_through_all_sessions_and_shows_what_it_has() {
     let mut state = PickerState::new(options(SMALL));
     start(&mut state);
     let many: Vec<Summary> = (0..95).map(|n| summary(&format!("s_{n}"), "x", n)).collect();
-    tell(&mut state, page(1, many.into_iter().chain(some_sessions()).collect(), Some("next")));
+    answer_with(
+        &mut state,
+        page(1, many.into_iter().chain(some_sessions()).collect(), Some("next")),
+    );
     let typed = press(&mut state, &["d", "p", "r", "s"]);
     assert!(
         matches!(effects(typed).as_slice(), [Effect::Load { .. }]),
         "the rest is read meanwhile"
     );
     assert_eq!(captions(&state), ["s_parser", "s_fork"]);
-    tell(&mut state, page(1, vec![summary("s_late", "Date parsing", 9_000)], None));
+    answer_with(&mut state, page(1, vec![summary("s_late", "Date parsing", 9_000)], None));
     assert_eq!(captions(&state).len(), 3);
     press(&mut state, &["Esc"]);
     assert_eq!(captions(&state).len(), 101);
@@ -149,7 +155,7 @@ fn deleting_asks_first_and_can_be_taken_back() {
     let asked = press(&mut state, &["Ctrl+d", "Enter"]);
     let parser = SessionId::from_stored("s_parser");
     assert_eq!(effects(asked), [Effect::Delete(parser.clone())]);
-    tell(&mut state, Answer::Deleted { session: parser.clone(), done: Ok(()) });
+    answer_with(&mut state, Answer::Deleted { session: parser.clone(), done: Ok(()) });
     assert_eq!(captions(&state)[0], "s_wide");
     assert_eq!(effects(press(&mut state, &["Ctrl+z"])), [Effect::Undelete(parser)]);
 }
@@ -158,7 +164,7 @@ fn deleting_asks_first_and_can_be_taken_back() {
 fn what_failed_is_said_and_changes_nothing() {
     let mut state = with_sessions(SMALL, some_sessions());
     let session = SessionId::from_stored("s_parser");
-    tell(&mut state, Answer::Deleted { session, done: Err("locked".into()) });
+    answer_with(&mut state, Answer::Deleted { session, done: Err("locked".into()) });
     assert_eq!(captions(&state).len(), 5);
     assert!(
         state.status.as_ref().is_some_and(|status| status.is_problem && status.text == "locked")
@@ -171,11 +177,11 @@ fn renaming_and_archiving() {
     let asked = press(&mut state, &["Ctrl+r", "Ctrl+u", "N", "e", "w", "Enter"]);
     let session = SessionId::from_stored("s_parser");
     assert_eq!(effects(asked), [Effect::Rename { session: session.clone(), title: "New".into() }]);
-    tell(&mut state, Answer::Renamed { session: session.clone(), title: Ok("New".into()) });
+    answer_with(&mut state, Answer::Renamed { session: session.clone(), title: Ok("New".into()) });
     assert_eq!(state.chosen().unwrap().caption(), "New");
     let asked = press(&mut state, &["Ctrl+a"]);
     assert_eq!(effects(asked), [Effect::SetArchived { session: session.clone(), archived: true }]);
-    tell(&mut state, Answer::Archived { session, archived: true, done: Ok(()) });
+    answer_with(&mut state, Answer::Archived { session, archived: true, done: Ok(()) });
     assert_eq!(captions(&state).len(), 4);
 }
 
@@ -201,7 +207,7 @@ fn tab_asks_for_this_folder_alone() {
         panic!("a new question")
     };
     assert_eq!(ask.metadata["cwd"], "/home/u/project");
-    let late = tell(&mut state, page(1, some_sessions(), None));
+    let late = answer_with(&mut state, page(1, some_sessions(), None));
     assert_eq!(
         (late.len(), captions(&state).len()),
         (0, 0),
@@ -241,10 +247,10 @@ fn sessions_that_others_made_or_deleted_are_seen_when_time_goes_by() {
     let mut newest = some_sessions();
     newest.remove(2);
     newest.insert(0, summary("s_new", "Made elsewhere", 0));
-    tell(&mut state, refreshed(newest, None));
+    answer_with(&mut state, refreshed(newest, None));
     assert_eq!(captions(&state), ["s_new", "s_parser", "s_wide", "s_escape", "s_fork"]);
     assert_eq!(state.chosen().unwrap().id().as_str(), "s_wide", "the choice stays");
-    tell(&mut state, refreshed(vec![summary("s_escape", "Changed", 0)], Some("more")));
+    answer_with(&mut state, refreshed(vec![summary("s_escape", "Changed", 0)], Some("more")));
     assert_eq!(
         captions(&state),
         ["s_escape", "s_new", "s_parser", "s_wide", "s_fork"],
@@ -260,7 +266,7 @@ fn files_of_pi_are_listed_marked_and_left_alone() {
         ..summary(id, "", hours_ago)
     };
     let files = Ok(vec![file("pi_1", 1), file("s_wide", 0)]);
-    tell(&mut state, Answer::FoundFiles { generation: 1, files });
+    answer_with(&mut state, Answer::FoundFiles { generation: 1, files });
     assert_eq!(captions(&state)[..3], ["pi_1", "s_parser", "s_wide"], "a session is listed once");
     let drawn = draw(SMALL, |frame, theme| view(&state, frame, theme));
     assert_eq!(drawn.matches("[pi file]").count(), 1, "{drawn}");
@@ -274,6 +280,6 @@ fn files_of_pi_are_listed_marked_and_left_alone() {
     let opened = effects(press(&mut state, &["Enter"]));
     assert_eq!(opened, [Effect::OpenFile { file: "/pi/pi_1.jsonl".into() }]);
     let session = Ok(SessionId::from_stored("pi_1"));
-    let requests = tell(&mut state, Answer::OpenedFile { session });
+    let requests = answer_with(&mut state, Answer::OpenedFile { session });
     assert_eq!(requests, [Request::Open(Target::Session(SessionId::from_stored("pi_1")))]);
 }

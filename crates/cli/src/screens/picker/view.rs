@@ -42,7 +42,7 @@ pub(crate) const KEYS: &Keys = &[
 ];
 
 /// The areas of the screen.
-struct Places {
+struct Areas {
     header: Rect,
     search: Rect,
     list: Rect,
@@ -50,10 +50,10 @@ struct Places {
     footer: Rect,
 }
 
-fn places(area: Rect, with_preview: bool) -> Places {
+fn areas(area: Rect, with_preview: bool) -> Areas {
     if area.height < TINY_ROWS {
         let none = Rect { height: 0, ..area };
-        return Places { header: none, search: none, list: area, preview: None, footer: none };
+        return Areas { header: none, search: none, list: area, preview: None, footer: none };
     }
     let mut list = Rect { y: area.y + 3, height: area.height - 4, ..area };
     let preview = match (with_preview, area.width >= WIDE, area.height >= TALL) {
@@ -69,7 +69,7 @@ fn places(area: Rect, with_preview: bool) -> Places {
         _ => None,
     };
     let (header, search) = (row(area, 0), row(area, 1));
-    Places { header, search, list, preview, footer: row(area, area.height - 1) }
+    Areas { header, search, list, preview, footer: row(area, area.height - 1) }
 }
 
 fn area_of(state: &PickerState) -> Rect {
@@ -78,20 +78,20 @@ fn area_of(state: &PickerState) -> Rect {
 
 /// How many rows of the list are visible.
 pub(super) fn list_rows(state: &PickerState) -> usize {
-    usize::from(places(area_of(state), state.show_preview).list.height)
+    usize::from(areas(area_of(state), state.show_preview).list.height)
 }
 
 /// Draws the picker.
 pub(crate) fn view(state: &PickerState, frame: &mut Frame, theme: Theme) {
     let area = frame.area();
-    let places = places(area, state.show_preview);
-    header(frame, places.header, theme, &title(state), &facts(state));
-    search_line(state, frame, places.search, theme);
-    list(state, frame, places.list, theme);
-    if let Some(area) = places.preview {
+    let areas = areas(area, state.show_preview);
+    header(frame, areas.header, theme, &title(state), &facts(state));
+    search_line(state, frame, areas.search, theme);
+    list(state, frame, areas.list, theme);
+    if let Some(area) = areas.preview {
         preview(state, frame, area, theme);
     }
-    footer(frame, places.footer, theme, state.status.as_ref(), KEYS);
+    footer(frame, areas.footer, theme, state.status.as_ref(), KEYS);
     match &state.mode {
         Mode::Browse => {}
         Mode::ConfirmDelete => confirm(state, frame, area, theme),
@@ -195,7 +195,7 @@ fn row_line<'a>(
     theme: Theme,
 ) -> Line<'a> {
     let facts = facts_columns(state, summary, columns);
-    let room = columns.saturating_sub(width(&facts) + 1);
+    let columns_left = columns.saturating_sub(width(&facts) + 1);
     let indent = thread_mark(found.depth);
     let mark = match summary.meta.status {
         SessionStatus::Working => "* ",
@@ -211,7 +211,7 @@ fn row_line<'a>(
     }
     let style = if summary.is_named() { theme.strong() } else { ratatui::style::Style::new() };
     Line::from(vec![
-        Span::styled(pad(&text, room), style),
+        Span::styled(pad(&text, columns_left), style),
         Span::raw(" "),
         Span::styled(facts, theme.dim()),
     ])
@@ -295,11 +295,11 @@ fn facts_line(summary: &Summary) -> String {
 
 fn confirm(state: &PickerState, frame: &mut Frame, area: Rect, theme: Theme) {
     let Some(chosen) = state.chosen() else { return };
-    let room = usize::from(area.width).saturating_sub(8);
+    let columns_left = usize::from(area.width).saturating_sub(8);
     let messages =
         format!("{} messages; `bough restore` brings it back", chosen.meta.message_count);
     let lines = [
-        Line::styled(fit(&clean_line(chosen.caption()), room), theme.strong()),
+        Line::styled(fit(&clean_line(chosen.caption()), columns_left), theme.strong()),
         Line::from(messages),
         Line::styled("Enter or y deletes · any other key cancels", theme.dim()),
     ];

@@ -23,40 +23,40 @@ pub(crate) const KEYS: &Keys = &[
     ("role:user tool:bash is:thinking after:3d", "filters"),
 ];
 
-struct Places {
+struct Areas {
     header: Rect,
     input: Rect,
     list: Rect,
     footer: Rect,
 }
 
-fn places(area: Rect) -> Places {
+fn areas(area: Rect) -> Areas {
     if area.height < TINY_ROWS {
         let none = Rect { height: 0, ..area };
-        return Places { header: none, input: none, list: area, footer: none };
+        return Areas { header: none, input: none, list: area, footer: none };
     }
     let list = Rect { y: area.y + 3, height: area.height - 4, ..area };
     let footer = row(area, area.height - 1);
-    Places { header: row(area, 0), input: row(area, 1), list, footer }
+    Areas { header: row(area, 0), input: row(area, 1), list, footer }
 }
 
 /// How many hits are visible.
 pub(super) fn list_hits(state: &SearchState) -> usize {
     let area = Rect::new(0, 0, state.size.columns, state.size.rows);
-    usize::from(places(area).list.height / HIT_ROWS).max(1)
+    usize::from(areas(area).list.height / HIT_ROWS).max(1)
 }
 
 /// Draws the screen.
 pub(crate) fn view(state: &SearchState, frame: &mut Frame, theme: Theme) {
-    let places = places(frame.area());
+    let areas = areas(frame.area());
     let title = match state.within {
         Within::Everything => "Search all sessions",
         Within::Session(_) => "Search this session",
     };
-    header(frame, places.header, theme, title, &facts(state));
-    input_line(state, frame, places.input, theme);
-    hits(state, frame, places.list, theme);
-    footer(frame, places.footer, theme, state.status.as_ref(), KEYS);
+    header(frame, areas.header, theme, title, &facts(state));
+    input_line(state, frame, areas.input, theme);
+    hits(state, frame, areas.list, theme);
+    footer(frame, areas.footer, theme, state.status.as_ref(), KEYS);
 }
 
 fn facts(state: &SearchState) -> String {
@@ -121,13 +121,13 @@ fn heading<'a>(state: &SearchState, hit: &SearchHit, columns: usize, theme: Them
     let branch = if hit.on_active_path == Some(false) { " · other branch" } else { "" };
     let facts = format!("{who} · {when}{branch}");
     let facts = fit(&facts, columns / 2);
-    let room = columns.saturating_sub(width(&facts) + 1);
+    let columns_left = columns.saturating_sub(width(&facts) + 1);
     let title = match hit.meta.title.is_empty() {
         true => hit.preview.as_deref().unwrap_or("(no title)"),
         false => hit.meta.title.as_str(),
     };
     Line::from(vec![
-        Span::styled(pad(&clean_line(title), room), theme.strong()),
+        Span::styled(pad(&clean_line(title), columns_left), theme.strong()),
         Span::raw(" "),
         Span::styled(facts, theme.dim()),
     ])
@@ -135,18 +135,21 @@ fn heading<'a>(state: &SearchState, hit: &SearchHit, columns: usize, theme: Them
 
 /// A snippet in one line, cut so that the match is visible.
 fn snippet_line<'a>(snippet: &SearchSnippet, columns: usize, theme: Theme) -> Line<'a> {
-    let room = columns.saturating_sub(2);
+    let columns_left = columns.saturating_sub(2);
     let all: Vec<char> = snippet.text.chars().collect();
     let (first, end) = snippet.highlights.first().copied().unwrap_or_default();
     let lead: String = all.iter().take(end).collect();
-    let skip =
-        if width(&clean_line(&lead)) > room { first.saturating_sub(LEAD_COLUMNS) } else { 0 };
+    let skip = if width(&clean_line(&lead)) > columns_left {
+        first.saturating_sub(LEAD_COLUMNS)
+    } else {
+        0
+    };
     let is_found =
         |at: usize| snippet.highlights.iter().any(|(from, to)| (*from..*to).contains(&at));
     let mut spans = vec![Span::raw("  ")];
     let mut used = 0;
     let mut at = skip;
-    while at < all.len() && used < room {
+    while at < all.len() && used < columns_left {
         let found = is_found(at);
         let run: String = all
             .iter()
@@ -156,7 +159,7 @@ fn snippet_line<'a>(snippet: &SearchSnippet, columns: usize, theme: Theme) -> Li
             .map(|(_, c)| c)
             .collect();
         at += run.chars().count();
-        let text = fit(&clean_line(&run), room - used);
+        let text = fit(&clean_line(&run), columns_left - used);
         used += width(&text);
         let style = if found { theme.title() } else { theme.dim() };
         spans.push(Span::styled(text, style));

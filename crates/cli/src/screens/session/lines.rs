@@ -81,8 +81,8 @@ fn add_block(
     }
     if open && !block.body.is_empty() {
         let text = clean_text(&block.body);
-        let room = columns.saturating_sub(2);
-        let body = wrap(text.trim_end(), room, BLOCK_LINES_MAX + 1);
+        let columns_left = columns.saturating_sub(2);
+        let body = wrap(text.trim_end(), columns_left, BLOCK_LINES_MAX + 1);
         let cut = body.len() > BLOCK_LINES_MAX;
         let body = body.into_iter().take(BLOCK_LINES_MAX);
         lines.extend(body.map(|line| TextLine { kind, text: format!("  {line}") }));

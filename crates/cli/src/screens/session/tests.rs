@@ -18,12 +18,12 @@ fn session() -> SessionId {
 fn opened(size: Size, items: Vec<MessageItem>, older: Option<&str>) -> SessionState {
     let mut state = SessionState::new(session(), size, NOW);
     start(&mut state);
-    tell(
+    answer_with(
         &mut state,
         Answer::Summary { session: session(), summary: Ok(Some(summary("s_1", "Readme tour", 1))) },
     );
-    tell(&mut state, events(vec![]));
-    tell(&mut state, page(1, From::Tail, items, older));
+    answer_with(&mut state, events(vec![]));
+    answer_with(&mut state, page(1, From::Tail, items, older));
     state
 }
 
@@ -52,7 +52,7 @@ fn added(item: &MessageItem, parent: Option<&str>) -> (&'static str, serde_json:
     ("message-added", payload)
 }
 
-fn tell(state: &mut SessionState, answer: Answer) -> Vec<Request> {
+fn answer_with(state: &mut SessionState, answer: Answer) -> Vec<Request> {
     update(state, Event::Answer(event::Answer::Session(answer)))
 }
 
@@ -85,7 +85,7 @@ fn frames() {
         let mut main = outline::testing::one_loop("main-1", None);
         main.spawned = outline::testing::spawned("s_sub");
         let loops = vec![main];
-        tell(&mut state, Answer::Loops { session: session(), loops: Ok(loops) });
+        answer_with(&mut state, Answer::Loops { session: session(), loops: Ok(loops) });
         if size == LARGE {
             press(&mut state, &["o"]);
         }
@@ -117,12 +117,12 @@ fn one_message_is_unfolded_alone() {
 fn what_is_written_is_seen_at_once() {
     let mut state = opened(SMALL, conversation(), None);
     let next = user("u2", "Thanks!");
-    tell(&mut state, events(vec![added(&next, Some("a2"))]));
+    answer_with(&mut state, events(vec![added(&next, Some("a2"))]));
     assert_eq!(ids(&state), ["u1", "a1", "r1", "a2", "u2"]);
-    tell(&mut state, events(vec![added(&next, Some("a2"))]));
-    assert_eq!(ids(&state).len(), 5, "told twice, shown once");
+    answer_with(&mut state, events(vec![added(&next, Some("a2"))]));
+    assert_eq!(ids(&state).len(), 5, "delivered twice, shown once");
     let grown = serde_json::to_value(user("u2", "Thanks a lot!")).unwrap();
-    tell(&mut state, events(vec![("message-updated", grown)]));
+    answer_with(&mut state, events(vec![("message-updated", grown)]));
     assert!(text(&state).contains("Thanks a lot!"));
     assert!(state.follows);
 }
@@ -130,13 +130,14 @@ fn what_is_written_is_seen_at_once() {
 #[test]
 fn another_branch_is_read_anew() {
     let mut state = opened(SMALL, conversation(), None);
-    let asked = tell(&mut state, events(vec![added(&user("u9", "From before"), Some("a1"))]));
+    let asked =
+        answer_with(&mut state, events(vec![added(&user("u9", "From before"), Some("a1"))]));
     assert!(
         asked
             .iter()
             .any(|request| matches!(request, Request::Session(Effect::Page { cursor: None, .. })))
     );
-    let asked = tell(&mut state, events(vec![("leaf-moved", json!({"entry_id": "a1"}))]));
+    let asked = answer_with(&mut state, events(vec![("leaf-moved", json!({"entry_id": "a1"}))]));
     assert!(
         asked
             .iter()
@@ -153,7 +154,7 @@ fn older_messages_come_above_and_what_is_seen_stays() {
     assert!(asked.iter().any(|request| matches!(request, Request::Session(Effect::Page { cursor: Some(c), .. }) if c == "older")));
     let seen = draw(SMALL, |frame, theme| view(&state, frame, theme));
     let older: Vec<MessageItem> = (0..10).map(|n| user(&format!("o{n}"), "old")).collect();
-    tell(&mut state, page(1, From::Tail, older, None));
+    answer_with(&mut state, page(1, From::Tail, older, None));
     assert_eq!(ids(&state)[0], "o0");
     let still = draw(SMALL, |frame, theme| view(&state, frame, theme));
     assert_eq!(seen, still);
@@ -168,7 +169,10 @@ fn the_beginning_is_read_from_the_beginning() {
         [Request::Session(Effect::Page { from: From::Head, cursor: None, .. })]
     ));
     let generation = state.generation;
-    tell(&mut state, page(generation, From::Head, vec![user("first", "Hello")], Some("more")));
+    answer_with(
+        &mut state,
+        page(generation, From::Head, vec![user("first", "Hello")], Some("more")),
+    );
     assert_eq!(ids(&state)[0], "first");
     let asked = press(&mut state, &["G"]);
     assert!(
@@ -184,7 +188,7 @@ fn keys_that_leave() {
     let mut state = opened(SMALL, conversation(), None);
     assert_eq!(press(&mut state, &["t"]), [Request::Open(Target::Tree(session()))]);
     assert_eq!(press(&mut state, &["q"]), [Request::Back]);
-    tell(&mut state, events(vec![("deleted", json!({}))]));
+    answer_with(&mut state, events(vec![("deleted", json!({}))]));
     assert!(
         draw(SMALL, |frame, theme| view(&state, frame, theme)).contains("The session was deleted")
     );
@@ -232,12 +236,12 @@ fn a_screen_whose_server_ended_says_so_and_tries_again() {
     };
     assert!(facts(&state).ends_with("· live"), "{}", facts(&state));
     let page = Err("no answer".to_owned());
-    assert_eq!(tell(&mut state, Answer::Events { session: session(), page }), []);
+    assert_eq!(answer_with(&mut state, Answer::Events { session: session(), page }), []);
     assert!(facts(&state).ends_with("· not live"), "{}", facts(&state));
     let asked = update(&mut state, Event::Tick { now_ms: NOW });
     let watch = Effect::Watch { session: session(), after: Some("cursor".into()) };
     assert_eq!(asked, [Request::Session(watch)]);
-    tell(&mut state, events(vec![]));
+    answer_with(&mut state, events(vec![]));
     assert!(facts(&state).ends_with("· live"), "{}", facts(&state));
     assert_eq!(update(&mut state, Event::Tick { now_ms: NOW }), []);
 }

@@ -28,7 +28,7 @@ pub(crate) const KEYS: &Keys = &[
     ("q", "back"),
 ];
 
-struct Places {
+struct Areas {
     header: Rect,
     text: Rect,
     outline: Option<Rect>,
@@ -36,10 +36,10 @@ struct Places {
     footer: Rect,
 }
 
-fn places(area: Rect, show_outline: bool) -> Places {
+fn areas(area: Rect, show_outline: bool) -> Areas {
     if area.height < TINY_ROWS {
         let none = Rect { height: 0, ..area };
-        return Places { header: none, text: area, outline: None, usage: none, footer: none };
+        return Areas { header: none, text: area, outline: None, usage: none, footer: none };
     }
     let mut text = Rect { y: area.y + 1, height: area.height - 3, ..area };
     let outline = match (show_outline, area.width >= WIDE) {
@@ -52,11 +52,11 @@ fn places(area: Rect, show_outline: bool) -> Places {
         (true, false) => Some(text),
     };
     let (usage, footer) = (row(area, area.height - 2), row(area, area.height - 1));
-    Places { header: row(area, 0), text, outline, usage, footer }
+    Areas { header: row(area, 0), text, outline, usage, footer }
 }
 
-fn of_state(state: &SessionState) -> Places {
-    places(Rect::new(0, 0, state.size.columns, state.size.rows), state.show_outline)
+fn of_state(state: &SessionState) -> Areas {
+    areas(Rect::new(0, 0, state.size.columns, state.size.rows), state.show_outline)
 }
 
 /// How many lines of the transcript are visible.
@@ -71,16 +71,16 @@ pub(super) fn text_columns(state: &SessionState) -> usize {
 
 /// Draws the screen.
 pub(crate) fn view(state: &SessionState, frame: &mut Frame, theme: Theme) {
-    let places = places(frame.area(), state.show_outline);
+    let areas = areas(frame.area(), state.show_outline);
     let caption = state.session.as_ref().map_or(state.id.as_str(), |session| session.caption());
-    header(frame, places.header, theme, caption, &facts(state));
-    transcript(state, frame, places.text, theme);
-    if let Some(area) = places.outline {
+    header(frame, areas.header, theme, caption, &facts(state));
+    transcript(state, frame, areas.text, theme);
+    if let Some(area) = areas.outline {
         outline(state, frame, area, theme);
     }
-    let usage = fit(&usage_line(state), usize::from(places.usage.width));
-    frame.render_widget(Line::styled(usage, theme.dim()), places.usage);
-    footer(frame, places.footer, theme, state.status.as_ref(), KEYS);
+    let usage = fit(&usage_line(state), usize::from(areas.usage.width));
+    frame.render_widget(Line::styled(usage, theme.dim()), areas.usage);
+    footer(frame, areas.footer, theme, state.status.as_ref(), KEYS);
 }
 
 fn facts(state: &SessionState) -> String {

@@ -39,9 +39,9 @@ pub(crate) fn print_lines(
         let (who, what) = entry_words(&node.entry);
         let before = format!("{mark}{}{}", drawing.gutter(*row), label.unwrap_or_default());
         let end = if active_end == Some(row.node) { ACTIVE_END } else { "" };
-        let room = columns.saturating_sub(width(&before) + 2 + width(id) + width(end));
-        let room = room.clamp(WORDS_COLUMNS_MIN, WORDS_COLUMNS_MAX);
-        let text = fit(&format!("{who}: {what}"), room);
+        let columns_left = columns.saturating_sub(width(&before) + 2 + width(id) + width(end));
+        let columns_left = columns_left.clamp(WORDS_COLUMNS_MIN, WORDS_COLUMNS_MAX);
+        let text = fit(&format!("{who}: {what}"), columns_left);
         Some(format!("{before}{text}  {id}{end}"))
     };
     drawing.rows.iter().filter_map(line).collect()

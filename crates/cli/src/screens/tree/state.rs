@@ -201,7 +201,8 @@ impl TreeState {
         let target = to.as_ref().and_then(|id| self.forest.place(id));
         let kept: HashSet<usize> = self.forest.upwards(target).collect();
         let left = self.forest.upwards(self.leaf_place()).filter(|at| !kept.contains(at));
-        let said = left.filter(|at| self.forest.node(*at).is_some_and(|n| n.entry.role.is_some()));
-        Some(Choice { to, edit, left_behind: said.count() })
+        let messages =
+            left.filter(|at| self.forest.node(*at).is_some_and(|n| n.entry.role.is_some()));
+        Some(Choice { to, edit, left_behind: messages.count() })
     }
 }

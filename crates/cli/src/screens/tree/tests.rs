@@ -45,13 +45,16 @@ fn with_entries(size: Size, entries: Vec<Outline>, leaf: &str) -> TreeState {
     start(&mut state);
     let page =
         EntriesPage { entries, active_leaf: Some(EntryId::from_stored(leaf)), next_cursor: None };
-    tell(&mut state, Answer::Loaded { generation: 1, page: Ok(page) });
+    answer_with(&mut state, Answer::Loaded { generation: 1, page: Ok(page) });
     let session = SessionId::from_stored("s_1");
-    tell(&mut state, Answer::Summary { session, summary: Ok(summary("s_1", "Readme tour", 1)) });
+    answer_with(
+        &mut state,
+        Answer::Summary { session, summary: Ok(summary("s_1", "Readme tour", 1)) },
+    );
     state
 }
 
-fn tell(state: &mut TreeState, answer: Answer) -> Vec<Request> {
+fn answer_with(state: &mut TreeState, answer: Answer) -> Vec<Request> {
     update(state, Event::Answer(event::Answer::Tree(answer)))
 }
 
@@ -219,7 +222,7 @@ fn labels_and_forks() {
     let label =
         Effect::Label { session: session.clone(), entry: id("a2"), label: Some("ok".into()) };
     assert_eq!(asked, [Request::Tree(label)]);
-    tell(
+    answer_with(
         &mut state,
         Answer::Labelled {
             session: session.clone(),

@@ -32,37 +32,37 @@ pub(crate) const KEYS: &Keys = &[
     ("T", "times of labels"),
 ];
 
-struct Places {
+struct Areas {
     header: Rect,
     rule: Rect,
     list: Rect,
     footer: Rect,
 }
 
-fn places(area: Rect) -> Places {
+fn areas(area: Rect) -> Areas {
     if area.height < TINY_ROWS {
         let none = Rect { height: 0, ..area };
-        return Places { header: none, rule: none, list: area, footer: none };
+        return Areas { header: none, rule: none, list: area, footer: none };
     }
     let list = Rect { y: area.y + 2, height: area.height - 3, ..area };
-    Places { header: row(area, 0), rule: row(area, 1), list, footer: row(area, area.height - 1) }
+    Areas { header: row(area, 0), rule: row(area, 1), list, footer: row(area, area.height - 1) }
 }
 
 /// How many rows of the tree are visible.
 pub(super) fn list_rows(state: &TreeState) -> usize {
     let area = Rect::new(0, 0, state.size.columns, state.size.rows);
-    usize::from(places(area).list.height)
+    usize::from(areas(area).list.height)
 }
 
 /// Draws the navigator.
 pub(crate) fn view(state: &TreeState, frame: &mut Frame, theme: Theme) {
     let area = frame.area();
-    let places = places(area);
-    header(frame, places.header, theme, &title(state), &facts(state));
-    let rule = "─".repeat(usize::from(places.rule.width));
-    frame.render_widget(Line::styled(rule, theme.dim()), places.rule);
-    rows(state, frame, places.list, theme);
-    footer(frame, places.footer, theme, state.status.as_ref(), KEYS);
+    let areas = areas(area);
+    header(frame, areas.header, theme, &title(state), &facts(state));
+    let rule = "─".repeat(usize::from(areas.rule.width));
+    frame.render_widget(Line::styled(rule, theme.dim()), areas.rule);
+    rows(state, frame, areas.list, theme);
+    footer(frame, areas.footer, theme, state.status.as_ref(), KEYS);
     overlay(state, frame, area, theme);
 }
 
@@ -124,9 +124,9 @@ fn row_line<'a>(state: &TreeState, drawn: Row, columns: usize, theme: Theme) -> 
     let (who, what) = entry_words(&node.entry);
     spans.push(Span::styled(format!("{who}: "), theme.speaker(speaker(&node.entry))));
     let used: usize = spans.iter().map(|span| width(&span.content)).sum();
-    let room = columns.saturating_sub(used + width(end));
+    let columns_left = columns.saturating_sub(used + width(end));
     let style = if is_active { Style::new() } else { theme.dim() };
-    spans.push(Span::styled(fit(&what, room), style));
+    spans.push(Span::styled(fit(&what, columns_left), style));
     spans.push(Span::styled(end, theme.good()));
     Line::from(spans)
 }
@@ -163,8 +163,8 @@ pub(super) fn entry_words(entry: &Outline) -> (String, String) {
 }
 
 fn overlay(state: &TreeState, frame: &mut Frame, area: Rect, theme: Theme) {
-    let room = usize::from(area.width).saturating_sub(8);
-    let typed = |text: &str| Line::from(format!("{}▏", fit(&clean_line(text), room)));
+    let columns_left = usize::from(area.width).saturating_sub(8);
+    let typed = |text: &str| Line::from(format!("{}▏", fit(&clean_line(text), columns_left)));
     match &state.mode {
         Mode::Browse => {}
         Mode::Label(input) => {

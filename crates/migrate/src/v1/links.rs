@@ -1,4 +1,4 @@
-//! Where each entry of a V1 file goes in a log whose ids are unique and whose parents come first.
+//! The id and the parent of each entry of a V1 file in a log, whose ids are unique and whose parents come first.
 //!
 //! | in the file | in the log |
 //! |---|---|
@@ -25,22 +25,22 @@ pub(crate) type Node = u32;
 /// Stands for no node where one is stored.
 const NONE: Node = Node::MAX;
 
-/// Where an entry goes.
+/// The id and the parent of an entry in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct EntryLinks {
     pub(crate) node: Node,
     pub(crate) id: String,
     pub(crate) parent: Option<String>,
-    /// For a version-1 compaction: the entry that its line number speaks of.
+    /// For a version-1 compaction: the entry that its line number refers to.
     pub(crate) first_kept: Option<String>,
 }
 
-/// Places entries in the order of the file.
+/// Gives entries their ids and parents, in the order of the file.
 #[derive(Debug, Default)]
-pub(crate) struct Placer {
+pub(crate) struct EntryLinker {
     salt: String,
     linear: bool,
-    /// Ids in the file's words and in ours.
+    /// Ids in the file and in the log.
     ids: IdTable,
     /// The newest node of each of them.
     newest: Vec<Node>,
@@ -63,8 +63,8 @@ struct Orphan {
     parent: Box<str>,
 }
 
-impl Placer {
-    /// Placing for a session; `linear` for version 1.
+impl EntryLinker {
+    /// A linker for a session; `linear` for version 1.
     pub(crate) fn new(session: &str, linear: bool) -> Self {
         Self { salt: session.to_owned(), linear, ..Self::default() }
     }
@@ -76,13 +76,13 @@ impl Placer {
         }
     }
 
-    /// Places the next entry.
-    pub(crate) fn place(
+    /// Links the next entry.
+    pub(crate) fn link(
         &mut self,
         line: u64,
         line_header: &LineHeader,
         report: &mut V1Report,
-    ) -> Place {
+    ) -> EntryLinks {
         let node = Node::try_from(self.parents.len()).unwrap_or(Node::MAX);
         let raw = line_header.id.text().filter(|id| EntryId::parse(*id).is_ok());
         let parent = self.parent_of(node, line, line_header, report);
@@ -103,7 +103,7 @@ impl Placer {
         let first_kept = self.first_kept(line, line_header, report);
         let name = parent.and_then(|parent| self.name_of(parent)).map(str::to_owned);
         self.add(node, &id, line_header.id.text(), parent);
-        Place { node, id, parent: name, first_kept }
+        EntryLinks { node, id, parent: name, first_kept }
     }
 
     fn parent_of(
