@@ -176,7 +176,7 @@ impl GlobalFeedReader {
             let deletion = self.deletion(change, reader.last_known()).await?;
             deletion.into_iter().for_each(|event| reader.push(event));
         }
-        let inside = more.then(|| Inside { position: reader.position, part: None });
+        let inside = more.then_some(Inside { position: reader.position, part: None });
         let before = &self.position.change;
         let items = reader
             .take_items(|at| FeedPosition::All(GlobalPosition::after_event(before.clone(), &at)));
