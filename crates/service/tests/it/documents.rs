@@ -67,13 +67,13 @@ async fn versions_are_compared_and_never_come_again(bed: TestService) {
     let (code, text) = bed.err("session::kv::put", at(3)).await;
     assert_eq!(
         (code.as_str(), text.as_str()),
-        ("session/document_conflict", "the document a does not exist")
+        ("session/document_conflict", "document a does not exist")
     );
     bed.ok("session::kv::put", at(0)).await;
     let (code, text) = bed.err("session::kv::put", at(0)).await;
     assert_eq!(
         (code.as_str(), text.as_str()),
-        ("session/document_conflict", "the document a is at version 1")
+        ("session/document_conflict", "document a is at version 1")
     );
     assert_eq!(bed.ok("session::kv::put", at(1)).await["version"], 2);
     let gone = |version: u64| json!({"scope": "app", "key": "a", "expected_version": version});
