@@ -43,7 +43,7 @@ pub async fn converse(
                 None => break,
             },
             Some(done) = talk.working.next() => talk.finish(done).await,
-            Some(changes) = talk.changes.recv() => talk.tell(&changes).await,
+            Some(changes) = talk.changes.recv() => talk.notify(&changes).await,
         }
     }
     let rest = async {
@@ -73,12 +73,12 @@ struct Conversation {
     listeners: HashMap<String, Subscriptions>,
     changes: mpsc::Receiver<Changes>,
     /// Taken by the task that polls for changes, once the client subscribes.
-    tell_changes: Option<mpsc::Sender<Changes>>,
+    notify_changes: Option<mpsc::Sender<Changes>>,
 }
 
 impl Conversation {
     fn new(host: Arc<dyn Host>, outgoing: mpsc::Sender<String>) -> Self {
-        let (tell_changes, changes) = mpsc::channel(1);
+        let (notify_changes, changes) = mpsc::channel(1);
         Self {
             host,
             outgoing,
@@ -88,7 +88,7 @@ impl Conversation {
             followed: Subscriptions::of_handshake(),
             listeners: HashMap::new(),
             changes,
-            tell_changes: Some(tell_changes),
+            notify_changes: Some(notify_changes),
         }
     }
 
@@ -198,19 +198,19 @@ impl Conversation {
 
     /// Starts to poll for changes, unless that was started before.
     async fn watch(&mut self) {
-        let Some(tell) = self.tell_changes.take() else { return };
+        let Some(notify) = self.notify_changes.take() else { return };
         let host = self.host.clone();
-        let mut place = host.changes(None).await.ok().map(|changes| changes.next);
+        let mut position = host.changes(None).await.ok().map(|changes| changes.next);
         drop(tokio::spawn(async move {
             loop {
-                let looked = tokio::select! {
-                    () = tell.closed() => return,
-                    looked = host.changes(place.as_deref()) => looked,
+                let changes = tokio::select! {
+                    () = notify.closed() => return,
+                    changes = host.changes(position.as_deref()) => changes,
                 };
-                match looked {
+                match changes {
                     Ok(changes) => {
-                        place = Some(changes.next.clone());
-                        if tell.send(changes).await.is_err() {
+                        position = Some(changes.next.clone());
+                        if notify.send(changes).await.is_err() {
                             return;
                         }
                     }
@@ -220,10 +220,10 @@ impl Conversation {
         }));
     }
 
-    async fn tell(&self, changes: &Changes) {
+    async fn notify(&self, changes: &Changes) {
         let followed = self.has_shaken.then_some(&self.followed);
         for wanted in followed.into_iter().chain(self.listeners.values()) {
-            for text in wanted.tell(changes) {
+            for text in wanted.notifications(changes) {
                 self.say(text).await;
             }
         }

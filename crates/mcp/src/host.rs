@@ -37,7 +37,7 @@ pub trait Host: Send + Sync {
     /// Whether a resource with this address can be followed.
     async fn has(&self, uri: &str) -> Result<bool, RpcError>;
 
-    /// Waits for changes after a place, with a time limit; without a place it returns the current place at once.
+    /// Waits for changes after a position, with a time limit; without one it returns the current position at once.
     async fn changes(&self, after: Option<&str>) -> Result<Changes, RpcError>;
 }
 

@@ -24,7 +24,7 @@ pub const RESOURCE_MESSAGES: usize = 50;
 pub const SUBSCRIPTIONS_MAX: usize = 1000;
 /// How long one poll for changes waits.
 pub const CHANGES_WAIT: Duration = Duration::from_secs(20);
-/// Events that one look for changes takes.
+/// Events that one read of changes takes.
 pub const CHANGES_PAGE: usize = 100;
 /// The pause after a failed poll for changes.
 pub const CHANGES_RETRY: Duration = Duration::from_secs(1);

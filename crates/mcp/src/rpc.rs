@@ -168,8 +168,8 @@ mod tests {
             panic!("a request");
         };
         assert_eq!((request.id, request.method.as_str()), (json!("a"), "ping"));
-        let told = read(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
-        assert!(matches!(told, Message::Notification { .. }));
+        let notification = read(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        assert!(matches!(notification, Message::Notification { .. }));
         assert_eq!(read(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), Message::Answer);
     }
 

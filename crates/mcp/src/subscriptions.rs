@@ -12,7 +12,7 @@ pub const LISTEN: &str = "subscriptions/listen";
 
 const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// The subscriptions of one client, and the place up to which it was notified.
+/// The subscriptions of one client, and the position up to which it was notified.
 ///
 /// A client with a handshake has one for its connection. A stateless one has one for each request that listens, and all
 /// its notifications carry the id of that request.
@@ -21,7 +21,7 @@ pub struct Subscriptions {
     id: Option<Value>,
     uris: BTreeSet<String>,
     lists: bool,
-    place: Option<String>,
+    position: Option<String>,
 }
 
 impl Subscriptions {
@@ -45,9 +45,9 @@ impl Subscriptions {
             })?;
             wanted.add(host, Wire::Stateless, uri).await?;
         }
-        // Take the place before the confirmation: the client is notified of every change from here
+        // Take the position before the confirmation: the client is notified of every change from here
         // on.
-        wanted.place = Some(host.changes(None).await?.next);
+        wanted.position = Some(host.changes(None).await?.next);
         let mut accepted = Map::new();
         if wanted.lists {
             accepted.insert("resourcesListChanged".to_owned(), Value::Bool(true));
@@ -56,8 +56,8 @@ impl Subscriptions {
             accepted.insert("resourceSubscriptions".to_owned(), json!(wanted.uris));
         }
         let method = "notifications/subscriptions/acknowledged";
-        let told = wanted.notification(method, json!({ "notifications": accepted }));
-        Ok((wanted, told))
+        let notifications = wanted.notification(method, json!({ "notifications": accepted }));
+        Ok((wanted, notifications))
     }
 
     /// The last message to a client, if the server ends the listening.
@@ -119,12 +119,12 @@ impl Subscriptions {
     /// Waits for changes, and returns notifications, each on one line. Cancel safe.
     pub async fn next(&mut self, host: &dyn Host) -> Vec<String> {
         loop {
-            match host.changes(self.place.as_deref()).await {
+            match host.changes(self.position.as_deref()).await {
                 Ok(changes) => {
-                    let told = self.tell(&changes);
-                    self.place = Some(changes.next);
-                    if !told.is_empty() {
-                        return told;
+                    let notifications = self.notifications(&changes);
+                    self.position = Some(changes.next);
+                    if !notifications.is_empty() {
+                        return notifications;
                     }
                 }
                 Err(_) => tokio::time::sleep(CHANGES_RETRY).await,
@@ -132,16 +132,17 @@ impl Subscriptions {
         }
     }
 
-    pub(crate) fn tell(&self, changes: &Changes) -> Vec<String> {
-        let mut told = Vec::new();
+    pub(crate) fn notifications(&self, changes: &Changes) -> Vec<String> {
+        let mut notifications = Vec::new();
         if self.lists && (changes.list_changed || changes.gap) {
-            told.push(self.notification("notifications/resources/list_changed", json!({})));
+            notifications
+                .push(self.notification("notifications/resources/list_changed", json!({})));
         }
         let updated = self.uris.iter().filter(|uri| changes.gap || changes.updated.contains(*uri));
-        told.extend(updated.map(|uri| {
+        notifications.extend(updated.map(|uri| {
             self.notification("notifications/resources/updated", json!({ "uri": uri }))
         }));
-        told
+        notifications
     }
 
     fn notification(&self, method: &str, mut params: Value) -> String {

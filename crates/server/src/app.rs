@@ -31,10 +31,10 @@ pub(crate) struct Inner {
     pub(crate) inspection: Inspection,
     pub(crate) http_connections: Connections,
     pub(crate) bus_connections: Connections,
-    pub(crate) requests: Places,
-    pub(crate) streams: Places,
+    pub(crate) requests: Permits,
+    pub(crate) streams: Permits,
     pub(crate) stream_bytes: StreamBytes,
-    pub(crate) bindings: Places,
+    pub(crate) bindings: Permits,
     /// A random name of this process, so that an instance can recognise itself.
     pub(crate) instance: String,
     /// The host that `/mcp` offers instead of the sessions.
@@ -60,21 +60,21 @@ impl Health {
     }
 }
 
-/// A counter of places; each taker has one until it drops it.
+/// A counter of permits; each holder has one until it drops it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Places(Arc<AtomicUsize>);
+pub(crate) struct Permits(Arc<AtomicUsize>);
 
-/// One taken place.
+/// One permit.
 #[derive(Debug)]
-pub(crate) struct Place(Places);
+pub(crate) struct Permit(Permits);
 
-impl Places {
-    /// Takes a place, unless `most` are taken.
-    pub(crate) fn take(&self, most: usize) -> Option<Place> {
+impl Permits {
+    /// Takes a permit, unless `most` are taken.
+    pub(crate) fn take(&self, most: usize) -> Option<Permit> {
         let taken = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |taken| {
             (taken < most).then_some(taken + 1)
         });
-        taken.is_ok().then(|| Place(self.clone()))
+        taken.is_ok().then(|| Permit(self.clone()))
     }
 
     pub(crate) fn taken(&self) -> usize {
@@ -82,7 +82,7 @@ impl Places {
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -108,10 +108,10 @@ impl App {
             inspection: Inspection::default(),
             http_connections: Connections::default(),
             bus_connections: Connections::default(),
-            requests: Places::default(),
-            streams: Places::default(),
+            requests: Permits::default(),
+            streams: Permits::default(),
             stream_bytes: StreamBytes::default(),
-            bindings: Places::default(),
+            bindings: Permits::default(),
             instance,
             mcp_host,
             limits: RwLock::new(limits),
@@ -215,14 +215,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_given_back() {
-        let places = Places::default();
-        let first = places.take(2).unwrap();
-        let second = places.take(2).unwrap();
-        assert!(places.take(2).is_none());
+    fn permits_are_given_back() {
+        let permits = Permits::default();
+        let first = permits.take(2).unwrap();
+        let second = permits.take(2).unwrap();
+        assert!(permits.take(2).is_none());
         drop(first);
-        assert_eq!(places.taken(), 1);
-        assert!(places.take(2).is_some());
+        assert_eq!(permits.taken(), 1);
+        assert!(permits.take(2).is_some());
         drop(second);
     }
 }

@@ -103,7 +103,7 @@ pub(crate) fn router() -> Router<App> {
         .route("/assets/{name}", get(asset))
 }
 
-/// Whether a path is of the console: its files hold no data, so nobody needs a token for them.
+/// Whether a path is of the console: its files hold no data, so they need no token.
 pub(crate) fn is_console(path: &str) -> bool {
     path == "/" || path.starts_with("/assets/")
 }

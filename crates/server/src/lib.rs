@@ -3,7 +3,7 @@
 //! Invariants:
 //! - Every route, bus function and document is made from the service's function table; there is no second list.
 //! - This crate has no rules about sessions, and no session's bytes: those are in the service and the store.
-//! - Every request and every upgrade passes the guard (host, origin, token) before anything else looks at it.
+//! - Every request and every upgrade passes the guard (host, origin, token) before anything else reads it.
 //! - Text from outside never becomes a header, a field name of a stream, or part of a log line.
 //! - Disk, clock and randomness come from `bough_platform`.
 
@@ -25,7 +25,7 @@ mod mcp;
 mod metrics;
 mod net;
 mod own_address;
-mod place;
+mod resources;
 mod run;
 mod settings;
 mod shutdown;

@@ -113,7 +113,7 @@ impl Metrics {
                 "Events sent over the bus.",
                 self.events_delivered.get(),
             ),
-            ("bough_gaps_total", "Gaps that subscribers were told of.", self.gaps.get()),
+            ("bough_gaps_total", "Gaps that were delivered to subscribers.", self.gaps.get()),
             (
                 "bough_reopened_sessions_total",
                 "Sessions reopened after a failed write.",
@@ -215,6 +215,6 @@ mod tests {
         has("bough_call_seconds_bucket{function=\"session::create\",le=\"+Inf\"} 2");
         has("bough_streams 3");
         has("bough_ready 1");
-        assert!(!page.contains("session::fork"), "functions that nobody called are left out");
+        assert!(!page.contains("session::fork"), "functions without calls are left out");
     }
 }

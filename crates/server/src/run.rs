@@ -23,12 +23,12 @@ use crate::guard::{Guard, LocalKey, TOKENS_FILE, TokenError, Tokens};
 use crate::limits::DRAIN_TIMEOUT;
 use crate::logs::start_log;
 use crate::net::{Connections, Listener, ListenerKind, SocketClaim, serve};
-use crate::place::Place;
+use crate::resources::ServerResources;
 use crate::settings::{Applier, AskError, Environment, Sources, mark, offer, service_settings};
 use crate::shutdown::{Shutdown, ShutdownSwitch, shutdown_switch};
 use crate::stores::OpenError;
 use crate::tasks::{
-    close_abandoned_streams, keep_index, look_at_store_first, measure_store, sweep_trash,
+    check_store_first, close_abandoned_streams, keep_index, measure_store, sweep_trash,
     watch_settings, watch_store,
 };
 
@@ -209,7 +209,7 @@ impl Server {
         let config_mark = mark(&config::load(&flags, &*environment)?.watched);
         let loaded = config::load(&flags, &*environment)?;
         start_log(loaded.config.log);
-        let place = Place::take(&loaded, options.socket.as_deref()).await?;
+        let resources = ServerResources::take(&loaded, options.socket.as_deref()).await?;
         let link = connect(&options, &loaded.config)?;
         let sources = Sources {
             flags,
@@ -217,25 +217,25 @@ impl Server {
             link,
             wrap_native: options.wrap_native.clone(),
             data_dir: loaded.data_dir.clone(),
-            disk: place.disk.clone(),
-            shared: place.shared.clone(),
-            clock: place.clock.clone(),
-            entropy: place.entropy.clone(),
-            address: place.reachable(),
-            instance: place.instance.clone(),
-            own: place.own_addresses(&loaded.config).await?,
-            may_be_open: place.is_loopback() && !has_only_socket(&options),
-            local_key: place.local_key.clone(),
+            disk: resources.disk.clone(),
+            shared: resources.shared.clone(),
+            clock: resources.clock.clone(),
+            entropy: resources.entropy.clone(),
+            address: resources.reachable(),
+            instance: resources.instance.clone(),
+            own: resources.own_addresses(&loaded.config).await?,
+            may_be_open: resources.is_loopback() && !has_only_socket(&options),
+            local_key: resources.local_key.clone(),
             config_mark,
             tokens_mark: mark(&loaded.data_dir.join(TOKENS_FILE)),
         };
         let tokens = sources.load_tokens()?.unwrap_or_default();
-        place.check_tokens(&tokens, &loaded.config)?;
-        Self::build(place, sources, tokens, loaded, &options).await
+        resources.check_tokens(&tokens, &loaded.config)?;
+        Self::build(resources, sources, tokens, loaded, &options).await
     }
 
     async fn build(
-        place: Place,
+        resources: ServerResources,
         sources: Sources,
         tokens: Tokens,
         loaded: Loaded,
@@ -246,20 +246,20 @@ impl Server {
         let is_engine_asked = sources.ask_engine(&mut config).await.map_err(ask_failed)?;
         let store = sources.open(&config).await?;
         let kept = sources.where_kept(&config);
-        let service = Service::new(store, place.clock.clone(), place.entropy.clone());
+        let service = Service::new(store, resources.clock.clone(), resources.entropy.clone());
         service.set_search_index(sources.open_index(&config)?);
-        service.set_open_streams(place.shared.clone());
+        service.set_open_streams(resources.shared.clone());
         service.set_settings(service_settings(&config));
         let rules = sources.rules(&config, &tokens);
-        let guard = Guard::new(rules, place.clock.clone(), place.entropy.clone());
+        let guard = Guard::new(rules, resources.clock.clone(), resources.entropy.clone());
         let (switch, ending) = shutdown_switch();
         let app = App::new(
             service.clone(),
             guard,
-            place.clock.clone(),
+            resources.clock.clone(),
             config.limits,
             ending,
-            place.instance.clone(),
+            resources.instance.clone(),
             options.mcp_host.clone(),
         );
         app.set_own_settings(offer(&config));
@@ -268,23 +268,23 @@ impl Server {
         service.set_reload(applier.clone());
         let mut bindings = Vec::new();
         if let (Some(link), Some(url)) = (&link, &loaded.config.engine) {
-            let of_engine = place.bindings(&service, &format!("engine {url}")).await?;
+            let of_engine = resources.bindings(&service, &format!("engine {url}")).await?;
             bindings.push(of_engine.clone());
-            link.serve(service.clone(), of_engine, place.instance.clone()).await?;
+            link.serve(service.clone(), of_engine, resources.instance.clone()).await?;
         }
-        let of_bus = match place.bus_name(&loaded.config)? {
-            Some(name) => Some(place.bindings(&service, &name).await?),
+        let of_bus = match resources.bus_name(&loaded.config)? {
+            Some(name) => Some(resources.bindings(&service, &name).await?),
             None => None,
         };
         bindings.extend(of_bus.clone());
         let mut server = Self {
             app,
-            sources_disk: place.disk.clone(),
-            local_key: place.local_key.clone(),
+            sources_disk: resources.disk.clone(),
+            local_key: resources.local_key.clone(),
             link,
             bindings,
-            http_address: place.http.local_addr()?,
-            bus_address: place.bus.as_ref().map(TcpListener::local_addr).transpose()?,
+            http_address: resources.http.local_addr()?,
+            bus_address: resources.bus.as_ref().map(TcpListener::local_addr).transpose()?,
             socket: None,
             idle_exit: options.idle_exit,
             arrivals: Connections::default(),
@@ -293,29 +293,34 @@ impl Server {
             tasks: JoinSet::new(),
             switch,
         };
-        look_at_store_first(&server.app).await;
-        server.listen(place, of_bus, options.socket.as_deref())?;
+        check_store_first(&server.app).await;
+        server.listen(resources, of_bus, options.socket.as_deref())?;
         server.begin_tasks(applier);
         Ok(server)
     }
 
     fn listen(
         &mut self,
-        place: Place,
+        resources: ServerResources,
         bindings: Option<Bindings>,
         socket: Option<&Path>,
     ) -> Result<(), ServeError> {
         let app = self.app.clone();
-        if let (Some(listener), Some(bindings)) = (place.bus, bindings) {
-            let bus =
-                Bus::new(app.clone(), place.entropy.clone(), bindings, place.shared.clone(), true)?;
+        if let (Some(listener), Some(bindings)) = (resources.bus, bindings) {
+            let bus = Bus::new(
+                app.clone(),
+                resources.entropy.clone(),
+                bindings,
+                resources.shared.clone(),
+                true,
+            )?;
             let arrivals = self.arrivals.clone();
             self.serve(Listener::Tcp(listener), ListenerKind::Bus, bus.router(), arrivals);
         }
         let (router, connections) = (http_router(&app), &app.http_connections);
-        let listener = Listener::Tcp(place.http);
+        let listener = Listener::Tcp(resources.http);
         self.serve(listener, ListenerKind::Http, router.clone(), connections.clone());
-        if let (Some((listener, claim)), Some(path)) = (place.socket, socket) {
+        if let (Some((listener, claim)), Some(path)) = (resources.socket, socket) {
             self.socket = Some((path.to_owned(), claim));
             self.serve(listener, ListenerKind::Http, router, connections.clone());
         }
@@ -425,7 +430,7 @@ impl Server {
         while self.tasks.join_next().await.is_some() {}
         for bindings in &self.bindings {
             if let Err(error) = bindings.flush().await {
-                tracing::error!(%error, "the places of bindings were not written; some events come twice");
+                tracing::error!(%error, "the positions of bindings were not written; some events come twice");
             }
         }
         if let Err(error) = self.app.service.store().close().await {

@@ -159,7 +159,7 @@ pub(crate) enum AskError {
     Config(#[from] ConfigError),
 }
 
-/// What an engine, or a client of the bus, sees of our settings.
+/// What an engine, or a client of the bus, may read of our settings.
 pub(crate) fn offer(config: &Config) -> ConfigurationOffer {
     let schema = schemars::r#gen::SchemaSettings::draft07()
         .into_generator()
@@ -329,7 +329,7 @@ impl Reload for Applier {
         let read = self.read().await?;
         // A start with it would fail, so it is refused now too.
         let usable = read.and_then(|config| {
-            config.check_doors(self.tokens().are_in_use())?;
+            config.check_exposure(self.tokens().are_in_use())?;
             Ok(config)
         });
         let outcome = match usable {
@@ -344,7 +344,7 @@ impl Reload for Applier {
     }
 }
 
-/// Length and time of a file, to see whether it changed.
+/// Length and time of a file, to detect changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FileMark(Option<(u64, i64)>);
 

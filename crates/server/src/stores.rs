@@ -1,4 +1,4 @@
-//! One place where a store is made from its configuration.
+//! Makes a store from its configuration.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ pub enum OpenError {
 
 /// Where an adapter stores the sessions, in words for people; never with a secret.
 pub(crate) fn where_kept(adapter: &AdapterConfig, data_dir: &Path, lookup: Lookup<'_>) -> String {
-    let place = match adapter {
+    let location = match adapter {
         AdapterConfig::Native(native) => native_dir(native, data_dir, lookup).display().to_string(),
         AdapterConfig::Fs(fs) => expand_home(&fs.data_dir, lookup).display().to_string(),
         AdapterConfig::Memory(_) => "in memory, until the server ends".to_owned(),
@@ -76,7 +76,7 @@ pub(crate) fn where_kept(adapter: &AdapterConfig, data_dir: &Path, lookup: Looku
             Err(_) => "at the main".to_owned(),
         },
     };
-    format!("{place} ({})", adapter.name())
+    format!("{location} ({})", adapter.name())
 }
 
 fn native_dir(native: &NativeConfig, data_dir: &Path, lookup: Lookup<'_>) -> PathBuf {

@@ -21,27 +21,27 @@ use crate::settings::{Applier, FileMark, mark};
 pub(crate) async fn watch_settings(app: App, applier: Arc<Applier>, config_file: PathBuf) {
     let sources = applier.sources();
     let tokens_file = sources.data_dir.join(TOKENS_FILE);
-    // The marks from before the files were read, so that a change since the start is seen.
-    let mut seen = (sources.config_mark, sources.tokens_mark);
+    // The marks from before the files were read, so that a change since the start is noticed.
+    let mut known = (sources.config_mark, sources.tokens_mark);
     let (key, disk) = (sources.local_key.clone(), sources.disk.clone());
-    let look = move || {
+    let read = move || {
         // An error is retried at the next check.
         drop(key.keep(&*disk));
         (mark(&config_file), mark(&tokens_file))
     };
-    let look = Arc::new(look);
-    let marks = |look: Arc<dyn Fn() -> (FileMark, FileMark) + Send + Sync>| async move {
-        tokio::task::spawn_blocking(move || look()).await.unwrap_or_default()
+    let read = Arc::new(read);
+    let marks = |read: Arc<dyn Fn() -> (FileMark, FileMark) + Send + Sync>| async move {
+        tokio::task::spawn_blocking(move || read()).await.unwrap_or_default()
     };
     while pause(&app, SETTINGS_POLL).await {
-        let now = marks(look.clone()).await;
-        if now.1 != seen.1 {
+        let now = marks(read.clone()).await;
+        if now.1 != known.1 {
             applier.reload_tokens();
         }
-        if now.0 != seen.0 {
+        if now.0 != known.0 {
             reload(&app.service).await;
         }
-        seen = now;
+        known = now;
     }
 }
 
@@ -54,10 +54,10 @@ async fn reload(service: &Service) {
 
 /// Calls the store before the server accepts requests, so that `/readyz` reports it as ready only after a successful
 /// call. Does not wait for a slow store.
-pub(crate) async fn look_at_store_first(app: &App) {
+pub(crate) async fn check_store_first(app: &App) {
     /// How long to wait.
     const MOST: Duration = Duration::from_secs(1);
-    if tokio::time::timeout(MOST, look_at_store(app)).await.is_err() {
+    if tokio::time::timeout(MOST, check_store(app)).await.is_err() {
         app.health.set_trouble(Some("it has not answered yet".to_owned()));
     }
 }
@@ -67,14 +67,14 @@ pub(crate) async fn watch_store(app: App) {
     /// How often.
     const EVERY: Duration = Duration::from_secs(2);
     loop {
-        look_at_store(&app).await;
+        check_store(&app).await;
         if !pause(&app, EVERY).await {
             return;
         }
     }
 }
 
-async fn look_at_store(app: &App) {
+async fn check_store(app: &App) {
     let answer = app.service.store().change_cursor().await;
     let trouble = answer.err().map(|error| error.to_string());
     if trouble.is_some() != app.health.trouble().is_some() {
@@ -106,9 +106,9 @@ pub(crate) async fn sweep_trash(app: App) {
 pub(crate) async fn measure_store(app: App) {
     loop {
         let begun = app.clock.monotonic();
-        let looking = app.clone();
-        let look = move || looking.inspection.measure(&looking.shutdown);
-        if let Ok(Err(error)) = tokio::task::spawn_blocking(look).await {
+        let checked = app.clone();
+        let read = move || checked.inspection.measure(&checked.shutdown);
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(read).await {
             tracing::warn!(%error, "the store could not be measured");
         }
         let took = app.clock.monotonic().saturating_sub(begun);
@@ -121,9 +121,9 @@ pub(crate) async fn measure_store(app: App) {
 
 /// Checks every byte of the store, and stores the result.
 pub(crate) async fn verify_store(app: App, directory: StoreDirectory, started_at: i64) {
-    let looking = (directory.clone(), app.clone());
-    let look = move || looking.0.verify(started_at, &looking.1.shutdown);
-    let found = tokio::task::spawn_blocking(look).await.ok().flatten();
+    let checked = (directory.clone(), app.clone());
+    let read = move || checked.0.verify(started_at, &checked.1.shutdown);
+    let found = tokio::task::spawn_blocking(read).await.ok().flatten();
     if let Some(found) = found {
         let (sessions, damaged) = (found.sessions, found.damaged);
         match found.status() {
@@ -142,7 +142,7 @@ pub(crate) async fn close_abandoned_streams(app: App) {
     loop {
         match app.service.abort_abandoned_streams().await {
             Ok(0) => {}
-            Ok(count) => tracing::info!(count, "messages that nobody finished were closed"),
+            Ok(count) => tracing::info!(count, "unfinished messages were closed as aborted"),
             Err(error) => tracing::warn!(code = error.code(), "open streams could not be read"),
         }
         // Often enough that a stream is closed soon after its time, and not more often.

@@ -55,7 +55,7 @@ pub enum Precondition {
     Leaf,
     /// That the entry is still at the revision of the tag.
     Revision,
-    /// That the session still says of itself what it said at the tag.
+    /// That the session's metadata is unchanged since the tag.
     Version,
     /// That the document still has the version of the tag.
     Document,

@@ -46,7 +46,7 @@ pub enum ServiceError {
         /// What it is.
         role: Role,
     },
-    /// A batch without messages.
+    /// The batch has no messages.
     #[error("messages must contain at least one message")]
     EmptyBatch,
     /// A cursor that was not made here, or for another question.
@@ -55,7 +55,7 @@ pub enum ServiceError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The request is well-formed JSON and still makes no sense.
+    /// The request has the right shape, but its values do not fit together.
     #[error("{reason}")]
     InvalidRequest {
         /// What is wrong with it.
@@ -64,7 +64,7 @@ pub enum ServiceError {
     /// The request does not have the shape that the function's schema describes.
     #[error("{detail}")]
     Malformed {
-        /// The decoder's words.
+        /// The message of the decoder.
         detail: String,
         /// Where in the request, as a JSON pointer; empty where that is the whole of it.
         path: String,
@@ -73,7 +73,9 @@ pub enum ServiceError {
     #[error(transparent)]
     Limit(#[from] LimitError),
     /// Events are missing between what a recording has and what was sent.
-    #[error("the recording has {position} events, and these follow event {after}")]
+    #[error(
+        "the recording has {position} events, but the events that were sent follow event {after}"
+    )]
     RecordingGap {
         /// How many events the caller says come before.
         after: u64,
@@ -102,8 +104,8 @@ pub enum ServiceError {
         /// What it is; empty for a session without entries.
         actual: String,
     },
-    /// What the session says of itself is not what the caller expected.
-    #[error("session {session} was changed since: its version is {version}")]
+    /// The session's metadata is not at the version that the caller expected.
+    #[error("session {session} has changed: its version is now {version}")]
     VersionConflict {
         /// The session.
         session: String,
@@ -111,7 +113,7 @@ pub enum ServiceError {
         version: String,
     },
     /// The document is at another version than the caller expected.
-    #[error("the document {key} {}", at_version(*version))]
+    #[error("document {key} {}", at_version(*version))]
     DocumentConflict {
         /// The key.
         key: String,
@@ -119,7 +121,7 @@ pub enum ServiceError {
         version: u64,
     },
     /// The scope has no such document.
-    #[error("there is no document {key} in the scope {scope}")]
+    #[error("document {key} does not exist in scope {scope}")]
     DocumentNotFound {
         /// The scope.
         scope: String,
@@ -127,13 +129,13 @@ pub enum ServiceError {
         key: String,
     },
     /// What the request would make was made before, by a request with another content.
-    #[error("{what} was made before, by a request with another content")]
+    #[error("{what} was already created by a request with different content")]
     OtherContent {
         /// What was made: `entry e` or `session s`.
         what: String,
     },
     /// The entry is at another revision than the caller expected.
-    #[error("the entry is at revision {revision}, not at the one that was expected")]
+    #[error("the entry is at revision {revision}, not at the expected one")]
     RevisionConflict {
         /// What it is at.
         revision: u64,
@@ -146,9 +148,9 @@ pub enum ServiceError {
         /// Its revision.
         revision: u64,
     },
-    /// The session was deleted and made again since the caller looked.
-    #[error("session {session} was deleted and made again since")]
-    OtherLife {
+    /// The session was deleted and created again since the caller read it.
+    #[error("session {session} was deleted and created again in the meantime")]
+    OtherIncarnation {
         /// The session.
         session: String,
     },
@@ -171,7 +173,7 @@ pub enum ServiceError {
         session: String,
     },
     /// A session with this id exists, so a deleted one cannot come back under it.
-    #[error("session {session} exists, so no other one can be there under its id")]
+    #[error("session {session} already exists, so no other session can have its id")]
     AlreadyExists {
         /// The session.
         session: String,
@@ -179,7 +181,7 @@ pub enum ServiceError {
     /// Another process writes this session.
     #[error("another process is writing this session ({})", describe_holder(holder))]
     Locked {
-        /// What the other process says of itself.
+        /// What the other process wrote into the lock.
         holder: String,
     },
     /// Other writers kept changing the session while this call tried to.
@@ -190,7 +192,7 @@ pub enum ServiceError {
         /// How often the call tried.
         attempts: u32,
     },
-    /// Where the session is stored has no place for this: it is another program's file.
+    /// The session is in another program's file, whose format cannot hold this.
     #[error("a session in another program's file cannot {what}")]
     Unsupported {
         /// What was asked for, as words that follow "cannot".
@@ -205,9 +207,9 @@ pub enum ServiceError {
     /// The store failed.
     #[error("{reason}")]
     Storage {
-        /// What happened, without places on the disk.
+        /// What happened, without paths on the disk.
         reason: String,
-        /// All of it, for the log of the one who runs the service.
+        /// The whole error, for the log of the operator.
         #[source]
         source: Option<Box<StoreError>>,
     },
@@ -266,7 +268,7 @@ impl ServiceError {
             Self::OtherContent { .. } => "session/other_content",
             Self::RevisionConflict { .. } => "session/revision_conflict",
             Self::NotStreaming { .. } => "session/not_streaming",
-            Self::OtherLife { .. } => "session/other_life",
+            Self::OtherIncarnation { .. } => "session/other_life",
             Self::Forbidden { .. } => "session/forbidden",
             Self::UnknownFunction { .. } => "session/function_not_found",
             Self::NotInTrash { .. } => "session/not_in_trash",
@@ -299,7 +301,7 @@ impl ServiceError {
             | Self::DocumentConflict { .. }
             | Self::RevisionConflict { .. }
             | Self::NotStreaming { .. }
-            | Self::OtherLife { .. }
+            | Self::OtherIncarnation { .. }
             | Self::AlreadyExists { .. }
             | Self::RecordingGap { .. } => 409,
             Self::Limit(LimitError::TooLarge { .. }) => 413,
@@ -343,30 +345,32 @@ impl ServiceError {
             Self::RecordingGap { .. } => "Send the events after that one.",
             Self::LoopNotFound { .. } => "List the loops of the session.",
             Self::LeafConflict { .. } => {
-                "Read what was appended meanwhile, then append with the new leaf."
+                "Read what was appended in the meantime, then append after the new leaf."
             }
             Self::VersionConflict { .. } => {
-                "Read the session again, then send the change for what is there."
+                "Read the session again, then repeat the change on its present version."
             }
             Self::DocumentConflict { .. } => {
-                "Read the document again, then send the change for what is there."
+                "Read the document again, then repeat the change on its present version."
             }
             Self::DocumentNotFound { .. } => "List the documents with GET /v1/kv/{scope}.",
             Self::OtherContent { .. } => {
-                "Repeat a request as it was; use a fresh Idempotency-Key or entry_id for another content."
+                "Repeat the request unchanged, or use a new Idempotency-Key or entry_id for different content."
             }
             Self::RevisionConflict { .. } => {
-                "Read it again, then send the change for what is there."
+                "Read the entry again, then repeat the change on its present revision."
             }
             Self::NotStreaming { .. } => {
-                "Read the message: it was finished, or aborted, or was not begun with `stream`."
+                "Read the message: it was finished or aborted, or it was not begun with `stream`."
             }
-            Self::OtherLife { .. } => "Read it again; what you know is of an earlier session.",
+            Self::OtherIncarnation { .. } => {
+                "Read the session again: what you have is from before it was deleted."
+            }
             Self::Forbidden { .. } => "Use a token whose scope and rights allow this.",
-            Self::UnknownFunction { .. } => "See /docs for what there is.",
+            Self::UnknownFunction { .. } => "See /docs for the list of functions.",
             Self::NotInTrash { .. } => "It was never deleted, or its retention has ended.",
             Self::AlreadyExists { .. } => {
-                "Delete the session that has the id now; fork it before, to keep what it holds."
+                "Delete the session that has the id now; fork it first to keep its content."
             }
             Self::Locked { .. } => {
                 "Send the call to the process that holds the session, or close it there."
@@ -375,10 +379,10 @@ impl ServiceError {
             Self::Unsupported { .. } => "Bring it in first: bough migrate FILE.",
             Self::NotAuthoritative => "Send it to the main instance.",
             Self::Storage { source: Some(source), .. } if is_damage(source) => {
-                "Run `bough verify` for its places, and `bough salvage` to copy all that is whole to a new store."
+                "Run `bough verify` to see what is damaged, and `bough salvage` to copy everything that is intact to a new store."
             }
             Self::Storage { .. } => {
-                "See the log and the health page; the call may be repeated with the same entry_id."
+                "See the server's log and /healthz; the call may be repeated with the same entry_id."
             }
         }
     }
@@ -392,7 +396,7 @@ impl ServiceError {
         matches!(self, Self::Locked { .. } | Self::Busy { .. } | Self::Storage { .. })
     }
 
-    /// What programs may want beside the text: the leaf that is there, the bound that was passed.
+    /// Values for programs beside the text, such as the present leaf or the bound that was exceeded.
     #[must_use]
     pub fn data(&self) -> Option<Value> {
         match self {
@@ -425,20 +429,18 @@ impl From<StoreError> for ServiceError {
             StoreError::Locked { holder } => Self::Locked { holder },
             StoreError::TooLarge(limit) => Self::Limit(limit),
             StoreError::Unsupported { capability } => Self::Unsupported { what: capability },
-            other => {
-                Self::Storage { reason: without_places(&other), source: Some(Box::new(other)) }
-            }
+            other => Self::Storage { reason: without_paths(&other), source: Some(Box::new(other)) },
         }
     }
 }
 
-/// Whether what is stored is damaged: repeating a call mends nothing.
+/// Whether the stored data is damaged, so that repeating the call does not help.
 const fn is_damage(error: &StoreError) -> bool {
     matches!(error, StoreError::Corrupt { .. })
 }
 
-/// What a caller may know of a failure of the store: what it means, not where on the disk it happened.
-fn without_places(error: &StoreError) -> String {
+/// What a caller may know of a failure of the store: its meaning, but no paths on the disk.
+fn without_paths(error: &StoreError) -> String {
     match error {
         StoreError::Io(error) => format!("disk error: {}", error.kind()),
         StoreError::Corrupt { what, .. } => what.clone(),
@@ -459,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn the_holder_of_a_lock_is_told_in_words() {
+    fn the_message_names_the_holder_of_a_lock() {
         let check = |holder: &str, words: &str| {
             let error = ServiceError::Locked { holder: holder.to_owned() };
             let expected = format!("another process is writing this session ({words})");
@@ -469,6 +471,6 @@ mod tests {
         check(served, "process 7, which serves http://127.0.0.1:7717");
         check(r#"{"pid":7,"address":""}"#, "process 7");
         check("process 7", "process 7");
-        check("somebody", "somebody");
+        check("another host", "another host");
     }
 }

@@ -1,17 +1,17 @@
-//! Every session rule in one place, on any store, with a live feed.
+//! The rules of sessions, on any store, with a live feed.
 //!
 //! A [`Service`] stands over a [`Store`](bough_store::Store). Each function is declared once, in the function table
 //! ([`functions`]): from its row come the typed method, the dispatch by name, the JSON Schemas and the HTTP route. Writes of one
-//! session are decided one after the other and wait for the disk together; the feed tells of them once they are
-//! durable, from any place on.
+//! session are decided one after the other and wait for the disk together; the feed delivers them once they are
+//! durable, from any position on.
 //!
 //! Invariants:
 //! - It knows no HTTP and no bus: routes and event names are data here, for others to serve.
 //! - It opens no file and reads no clock but the one that it is given.
-//! - Nobody is answered, and nothing is told, before it is durable.
-//! - Every call carries a [`Scope`]; what a scope does not see is, for its caller, not there.
+//! - No call is answered and no event is delivered before the write is durable.
+//! - Every call carries a [`Scope`]; a session outside the scope does not exist for the caller.
 //! - Nothing is queued per subscriber, and every collection has a bound in [`limits`].
-//! - The events of a binding are delivered at least once: its place is kept over disconnects and restarts.
+//! - The events of a binding are delivered at least once: its position is kept over disconnects and restarts.
 
 pub mod api;
 pub mod compaction;
@@ -22,12 +22,15 @@ mod bindings;
 mod cursor;
 mod error;
 mod feed;
+mod function;
 mod open_session;
 mod open_streams;
 mod percent;
+mod recent_map;
 mod recording;
 mod reload;
 mod request;
+mod ring;
 mod rules;
 mod runtime;
 mod scope;
@@ -53,6 +56,7 @@ pub use feed::{
     SessionSnapshot, StartAt, StatusChangedEvent, Subscription, TaskChangedEvent, TextDelta,
     UnknownEventKind,
 };
+pub use function::{Function, Method, Route};
 pub use open_streams::HeldStream;
 pub use percent::percent_encode;
 pub use reload::{Reload, ReloadError};
@@ -61,5 +65,5 @@ pub use rules::meta::version as session_version;
 pub use scope::{Right, Scope};
 pub use service::Service;
 pub use settings::Settings;
-pub use table::{Function, Method, Route, function, functions};
+pub use table::{function, functions};
 pub use terms::CallTerms;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How long an idempotency key means the call that it was first used for, when nobody says otherwise.
+/// How long an idempotency key means the call that it was first used for, by default.
 pub const IDEMPOTENCY_KEYS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// How far the clocks of servers on one store may be apart.
 pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(60);
@@ -34,7 +34,7 @@ pub const BUILD_BATCH_BYTES: usize = 4 * 1024 * 1024;
 pub const HIDE_ENTRIES_MAX: usize = 1000;
 /// Ids that one call asks entries for.
 pub const ENTRIES_IDS_MAX: usize = 1000;
-/// Entries and records that one call of `session::entries` looks at; then its page ends, and the next call goes on.
+/// Entries and records that one call of `session::entries` reads; then its page ends, and the next call goes on.
 pub const ENTRIES_LOOKED_AT_MAX: usize = 10_000;
 /// Bytes of a page of entries, when the caller does not say.
 pub const ENTRIES_PAGE_BYTES: usize = 8 * 1024 * 1024;
@@ -78,9 +78,9 @@ pub const FEED_RECORDS_PER_READ: usize = 256;
 pub const REPLAY_LOOKUPS_MAX: usize = 64;
 /// Records that a subscriber of all sessions reads at a time while it catches up.
 pub const FEED_COLD_RECORDS_PER_READ: usize = 64;
-/// Records that a reader which begins in the middle looks at in one go for what a session was there, before it.
+/// Records that a reader which begins in the middle reads at a time to find earlier values of changed fields.
 pub const FEED_LOOK_BACK_RECORDS: usize = 64;
-/// How often it does so; what was said earlier is found from the beginning.
+/// How often it does so; earlier values are found by a fold from the first record.
 pub const FEED_LOOK_BACK_READS_MAX: usize = 4;
 /// Events that a subscriber takes at a time.
 pub const FEED_PAGE: usize = 16;
@@ -90,7 +90,7 @@ pub const FEED_PAGE_BYTES_MAX: usize = 64 * 1024;
 pub const FEED_COLD_PAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Changed sessions that a feed of all sessions reads at a time.
 pub const FEED_CHANGES_PER_READ: usize = 256;
-/// How often a feed reads again what was there to see before, while a writer takes its log over.
+/// How often a feed repeats a read that shows less than an earlier one, while a writer takes a log over.
 pub const FEED_SHORT_READS_MAX: u32 = 100;
 /// The pause between two such reads.
 pub const FEED_SHORT_READ_PAUSE: Duration = Duration::from_millis(20);
@@ -142,7 +142,7 @@ pub const INDEX_CHANGES_PER_ROUND: usize = 256;
 pub const INDEX_BYTES_PER_ROUND: usize = 1024 * 1024;
 /// Records of a session that the index reads at a time.
 pub const INDEX_RECORDS_PER_READ: usize = 1000;
-/// Sessions whose place in the index is kept in memory.
+/// Sessions whose position in the index is kept in memory.
 pub const INDEX_KNOWN_MAX: usize = 10_000;
 /// Sessions that are compared with the index at a time after a gap.
 pub const INDEX_LIST_PAGE: usize = 500;
@@ -152,13 +152,13 @@ pub const INDEX_REST: Duration = Duration::from_millis(200);
 pub const INDEX_REST_OF_WRITERS: u32 = 3;
 /// The longest such rest.
 pub const INDEX_REST_MAX: Duration = Duration::from_millis(800);
-/// The pause before the index looks again, when another process keeps it, or the store did not answer.
+/// The pause before the index tries again, when another process updates it, or the store did not answer.
 pub const INDEX_RETRY: Duration = Duration::from_millis(100);
-/// The longest that the index waits for something new before it looks by itself.
+/// The longest that the index waits for a wake-up before it reads the store anyway.
 pub const INDEX_IDLE: Duration = Duration::from_secs(2);
 /// How long a message that streams rests between two times that it is indexed.
 pub const INDEX_STREAM_REST: Duration = Duration::from_secs(2);
-/// How often a search looks whether the index has come as far as it waits for.
+/// How often a search that waits for the index checks how far the index is.
 pub const INDEX_POLL: Duration = Duration::from_millis(5);
 
 /// Calls of one binding that are under way at once; the next event waits for one of them to be answered.
@@ -169,20 +169,20 @@ pub const EVENT_REPLAY_CALLS_MAX: usize = EVENT_CALLS_MAX / 2;
 pub const EVENT_ANSWER_WAIT: Duration = Duration::from_secs(30);
 /// The pause before a binding asks again whether its function, or the store, is there.
 pub const EVENT_RETRY_PAUSE: Duration = Duration::from_millis(200);
-/// How long the place of a binding is kept after its connection ended.
+/// How long the position of a binding is kept after its connection ended.
 pub const BINDING_KEPT_FOR: Duration = Duration::from_secs(3600);
-/// Bindings of one bus whose place is kept; those that left first make room.
+/// Bindings of one bus whose position is kept; those whose connections ended first are dropped first.
 pub const BINDINGS_KEPT_MAX: usize = 10_000;
-/// How often places are dropped that were kept long enough.
+/// How often positions are dropped that were kept long enough.
 pub const BINDINGS_SWEPT_EVERY: Duration = Duration::from_secs(60);
-/// How often the places that moved are written. After a kill, the events of this time may be delivered again.
-pub const PLACES_WRITTEN_EVERY: Duration = Duration::from_millis(200);
+/// How often the positions that moved are written. After a kill, the events of this time may be delivered again.
+pub const BINDINGS_WRITTEN_EVERY: Duration = Duration::from_millis(200);
 /// How often a binding that gets no events notes how far it has read.
-pub const PLACE_NOTED_EVERY: Duration = Duration::from_secs(5);
+pub const BINDING_POSITION_NOTED_EVERY: Duration = Duration::from_secs(5);
 
 /// Recordings of a store that are open at once.
 pub const RECORDINGS_MAX: usize = 256;
-/// For how many milliseconds a recording stays open that nobody goes on with.
+/// For how many milliseconds an idle recording stays open.
 pub const RECORDING_KEPT_FOR_MS: i64 = 15 * 60 * 1000;
 /// Longest name of a recording, in bytes.
 pub const RECORDING_ID_BYTES_MAX: usize = 256;
@@ -194,5 +194,5 @@ pub const RECORDING_NOTICES_MAX: usize = 100;
 pub const RECORDED_SESSIONS_AT_HAND: usize = 8;
 /// Records of a recorded session that are read at a time.
 pub const RECORDED_SESSION_RECORDS_PER_READ: usize = 1000;
-/// Sessions that `session::spawns` looks at.
+/// Sessions that `session::spawns` reads.
 pub const SPAWN_SESSIONS_MAX: usize = 256;

@@ -1,4 +1,4 @@
-//! Streams that nobody finishes: found again by whoever serves the store, also after a kill, and closed as aborted.
+//! Streams that are never finished: the process that serves the store finds them, also after a kill, and closes them as aborted.
 //!
 //! Before a stream begins, a document in the [`SharedState`] names it; when it is finished the document goes. A sweep looks
 //! at the streams that are named: one whose message did not change for [`Settings::stream_abandoned_after`] is aborted.
@@ -90,8 +90,8 @@ impl OpenStreams {
         HeldStream { streams: self, name }
     }
 
-    /// Notes how a stream looks now; since when it looks like that.
-    fn see(&self, key: &str, version: u64, open_at: Option<u64>, now_ms: i64) -> i64 {
+    /// Notes the version of a stream; returns since when it has that version.
+    fn note(&self, key: &str, version: u64, open_at: Option<u64>, now_ms: i64) -> i64 {
         let mut seen = lock(&self.seen);
         let now = Seen { version, open_at, since_ms: now_ms };
         let known = seen.entry(key.to_owned()).or_insert_with(|| now.clone());
@@ -137,7 +137,7 @@ impl Service {
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             for (key, document) in page {
-                aborted += usize::from(self.look_at(&streams, &key, document, rest_ms).await?);
+                aborted += usize::from(self.read_stream(&streams, &key, document, rest_ms).await?);
                 keys.push(key);
             }
         }
@@ -145,8 +145,8 @@ impl Service {
         Ok(aborted)
     }
 
-    /// Looks at one stream that is noted as open; says whether it was aborted.
-    async fn look_at(
+    /// Reads one stream that is noted as open; returns whether it was aborted.
+    async fn read_stream(
         &self,
         streams: &OpenStreams,
         key: &str,
@@ -157,12 +157,12 @@ impl Service {
             return Ok(false);
         };
         let (open_at, now_ms) = (self.open_at(&name).await?, self.now_ms());
-        let since_ms = streams.see(key, document.version, open_at, now_ms);
+        let since_ms = streams.note(key, document.version, open_at, now_ms);
         if now_ms.saturating_sub(since_ms) < rest_ms || streams.is_held(&name) {
             return Ok(false);
         }
         let Some(revision) = open_at else {
-            // Whoever wrote the document since needs it.
+            // The stream that wrote the document since then needs it.
             drop(streams.remove(key.to_owned(), Expected::Version(document.version)).await);
             return Ok(false);
         };

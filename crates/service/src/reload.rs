@@ -12,7 +12,7 @@ use crate::service::Service;
 #[async_trait]
 pub trait Reload: Send + Sync {
     /// Reads and applies. An error means that the configuration could not be read at all; one that was read and
-    /// could not be built is told to [`Service::note_reload`] and is no error here.
+    /// could not be built is reported to [`Service::note_reload`] and is no error here.
     async fn reload(&self, service: &Service) -> Result<(), ReloadError>;
 }
 

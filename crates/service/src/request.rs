@@ -131,14 +131,14 @@ fn malformed(error: &serde_json::Error, at: &Path) -> ServiceError {
     ServiceError::Malformed { detail, path: pointer(at) }
 }
 
-/// The decoder's words without a line and a column: they count from the beginning of a member, which nobody sees.
+/// The decoder's message without line and column, which count from the beginning of a member and mean nothing to the caller.
 pub(crate) fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     text.strip_suffix(&position).map_or(text.clone(), ToOwned::to_owned)
 }
 
-/// A place in a request as a JSON pointer, as far as it is known.
+/// A path in a request as a JSON pointer, as far as it is known.
 fn pointer(at: &Path) -> String {
     let mut pointer = String::new();
     for segment in at {

@@ -41,13 +41,13 @@ impl Runtime {
         }
     }
 
-    /// Whether another store stood here a moment ago, which may still hold sessions of the same directory.
+    /// Whether another store was replaced a moment ago, which may still hold sessions of the same directory.
     pub(crate) const fn is_settling(&self, now_ms: i64) -> bool {
         self.epoch > 0 && now_ms.saturating_sub(self.since_ms) < SWAP_SETTLE_MS
     }
 
-    /// What is durable of a session that exists for the caller.
-    pub(crate) async fn seen(
+    /// The durable state of a session, if it exists for the caller.
+    pub(crate) async fn visible(
         &self,
         scope: &Scope,
         session: &SessionId,
@@ -62,7 +62,7 @@ impl Runtime {
         scope: &Scope,
         session: &SessionId,
     ) -> Result<Snapshot, ServiceError> {
-        let seen = self.seen(scope, session).await?;
+        let seen = self.visible(scope, session).await?;
         seen.ok_or_else(|| ServiceError::not_found(session))
     }
 

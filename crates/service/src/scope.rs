@@ -4,7 +4,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ServiceError;
-use crate::table::Function;
+use crate::function::Function;
 use bough_session::{JsonMap, metadata_matches};
 
 /// What a caller may do.
@@ -19,7 +19,7 @@ pub enum Right {
     Admin,
     /// Speak the store protocol, past the rules.
     Bridge,
-    /// See what the server counts of itself.
+    /// Read the server's metrics.
     Metrics,
 }
 
@@ -89,7 +89,7 @@ impl Scope {
         metadata_matches(&self.metadata, metadata)
     }
 
-    /// Refuses a caller who may not hear of events. Whatever carries them, they tell what `session::watch` tells, and need
+    /// Refuses a caller who may not receive events. Over any transport they show what `session::watch` shows, and need
     /// what that needs.
     pub fn may_watch(&self) -> Result<(), ServiceError> {
         self.allow("session::watch", Right::Read)
@@ -100,7 +100,7 @@ impl Scope {
         self.allow(function.id, function.right)
     }
 
-    /// Refuses a caller who may not see what the server counts of itself.
+    /// Refuses a caller who may not read the server's metrics.
     pub fn may_see_metrics(&self) -> Result<(), ServiceError> {
         self.require(Right::Metrics)
     }
@@ -129,7 +129,7 @@ impl Scope {
     }
 
     /// The metadata that a session gets when this caller writes `wanted`: the scope's own pairs are filled in, and a
-    /// pair that contradicts them is refused, so that nobody can write a session out of their own sight or into
+    /// pair that contradicts them is refused, so that no caller can move a session out of their own scope or into
     /// another's.
     pub(crate) fn stamp(&self, wanted: Option<JsonMap>) -> Result<Option<JsonMap>, ServiceError> {
         if self.metadata.is_empty() {

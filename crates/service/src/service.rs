@@ -27,7 +27,7 @@ pub struct Service {
     /// The source of ids, in a call that may be repeated.
     keyed: Option<Arc<KeyedIds>>,
     /// The incarnation of a session that a call means.
-    life: Option<Incarnation>,
+    incarnation: Option<Incarnation>,
     /// Whether the call was carried out before.
     is_replay: Arc<AtomicBool>,
 }
@@ -59,7 +59,7 @@ impl Service {
             open_streams: OnceLock::new(),
             swaps: watch::Sender::new(0),
         };
-        Self { shared: Arc::new(shared), keyed: None, life: None, is_replay: Arc::default() }
+        Self { shared: Arc::new(shared), keyed: None, incarnation: None, is_replay: Arc::default() }
     }
 
     /// The same service, for one call on these terms.
@@ -68,7 +68,7 @@ impl Service {
         let window = key_window(self.now_ms(), self.settings().idempotency_keys);
         let keyed = terms.key.map(|key| Arc::new(KeyedIds::new(key, window)));
         let is_replay = Arc::default();
-        Self { shared: self.shared.clone(), keyed, life: terms.life, is_replay }
+        Self { shared: self.shared.clone(), keyed, incarnation: terms.incarnation, is_replay }
     }
 
     /// Notes that this call was carried out before, and changed nothing now.
@@ -92,7 +92,7 @@ impl Service {
     }
 
     pub(crate) const fn expected_incarnation(&self) -> Option<Incarnation> {
-        self.life
+        self.incarnation
     }
 
     /// The settings now.
@@ -101,7 +101,7 @@ impl Service {
         self.shared.settings.get()
     }
 
-    /// Replaces the settings; calls that begin from now on see them.
+    /// Replaces the settings for calls that begin from now on.
     pub fn set_settings(&self, settings: Settings) {
         self.shared.settings.set(settings);
     }

@@ -24,7 +24,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        /// How long deleted sessions are kept when nobody says otherwise.
+        /// How long deleted sessions are kept by default.
         const TRASH_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
         Self {
             default_list_limit: PAGE_DEFAULT,

@@ -15,8 +15,8 @@ pub struct CallTerms {
     /// Names the call. Ids that the service would draw are made from it, so that the same call, made again, finds what it did
     /// the first time.
     pub key: Option<[u8; 32]>,
-    /// The life of the session that the call means; in another one it is refused.
-    pub life: Option<Incarnation>,
+    /// The incarnation of the session that the call is for; in another one it is refused.
+    pub incarnation: Option<Incarnation>,
 }
 
 /// Ids that are a function of a call's key and of the window of time in which it was first made.

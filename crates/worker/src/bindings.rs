@@ -1,7 +1,7 @@
 //! Our types of events, registered with the engine, and the bindings that others make to them.
 //!
 //! An engine sends the same message when a subscriber unregisters a binding and when it disconnects. In both cases the
-//! place is kept: otherwise every subscriber that reconnects would lose events.
+//! position is kept: otherwise every subscriber that reconnects would lose events.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -136,7 +136,7 @@ impl EngineBindings {
         }
     }
 
-    /// The connection to the engine ended: every binding waits at its place until the engine registers it again.
+    /// The connection to the engine ended: every binding keeps its position until the engine registers it again.
     pub(crate) fn connection_lost(&self) {
         self.lost.send_modify(|count| *count += 1);
         let registered = std::mem::take(&mut *self.lock());
@@ -192,7 +192,7 @@ struct EngineCaller {
 
 #[async_trait]
 impl EventSink for EngineCaller {
-    /// The call asks for an answer: only then does the engine report that nobody hosts the function, as after its own
+    /// The call asks for an answer: only then does the engine report that no worker hosts the function, as after its own
     /// restart, when we may reconnect before the subscriber does.
     async fn call(&self, event: &FeedEvent) -> Called {
         let mut lost = self.lost.clone();
@@ -242,7 +242,7 @@ impl EngineCaller {
     }
 }
 
-/// Whether nobody took a call: no worker hosts the function, or its host has gone.
+/// Whether no worker took a call: no worker hosts the function, or its host has gone.
 fn is_absent(error: &Error) -> bool {
     match error {
         Error::NotConnected | Error::WebSocket(_) => true,

@@ -110,7 +110,7 @@ async fn patiently(client: &IIIClient, function: &str, payload: &Value) -> Resul
     }
 }
 
-/// Nobody hosts the function.
+/// No worker hosts the function.
 fn is_missing_function(error: &Error) -> bool {
     matches!(error, Error::Remote { code, .. } if code == "function_not_found")
 }

@@ -78,7 +78,7 @@ fn has_tokens(loaded: &Loaded) -> CommandResult<bool> {
 }
 
 fn check(app: &App, loaded: &Loaded) -> CommandResult<()> {
-    loaded.config.check_doors(has_tokens(loaded)?).map_err(CommandError::failed)?;
+    loaded.config.check_exposure(has_tokens(loaded)?).map_err(CommandError::failed)?;
     if app.output.is_json() {
         return app.output.json(&json!({ "ok": true, "file": loaded.file }));
     }

@@ -15,12 +15,12 @@ const JSON: &str = "application/json";
 
 /// What an address is of.
 #[derive(Debug, PartialEq, Eq)]
-enum Place {
+enum ResourceUri {
     Session(String),
     Entry(String, String),
 }
 
-impl Place {
+impl ResourceUri {
     fn parse(uri: &str) -> Option<Self> {
         let parts: Vec<String> =
             uri.strip_prefix(BEGIN)?.split('/').map(decode).collect::<Option<_>>()?;
@@ -90,18 +90,18 @@ impl<F: Functions> SessionHost<F> {
     }
 
     pub(super) async fn read_resource(&self, uri: &str) -> Result<Option<Value>, CallRefused> {
-        let said = match Place::parse(uri) {
+        let content = match ResourceUri::parse(uri) {
             None => return Ok(None),
-            Some(Place::Session(session)) => self.read_session(&session).await?,
-            Some(Place::Entry(session, entry)) => {
+            Some(ResourceUri::Session(session)) => self.read_session(&session).await?,
+            Some(ResourceUri::Entry(session, entry)) => {
                 let request = json!({ "session_id": session, "entry_id": entry });
                 self.call("session::entry", request).await?
             }
         };
-        if said.is_null() {
+        if content.is_null() {
             return Ok(None);
         }
-        Ok(Some(json!({ "uri": uri, "mimeType": JSON, "text": said.to_string() })))
+        Ok(Some(json!({ "uri": uri, "mimeType": JSON, "text": content.to_string() })))
     }
 
     async fn read_session(&self, session: &str) -> Result<Value, CallRefused> {
@@ -120,13 +120,13 @@ impl<F: Functions> SessionHost<F> {
     }
 
     pub(super) async fn has_resource(&self, uri: &str) -> Result<Option<()>, CallRefused> {
-        let found = match Place::parse(uri) {
+        let found = match ResourceUri::parse(uri) {
             None => return Ok(None),
-            Some(Place::Session(session)) => {
+            Some(ResourceUri::Session(session)) => {
                 self.call("session::describe", json!({ "session_id": session })).await?
             }
             // An entry changes only while it streams; its session says so.
-            Some(Place::Entry(..)) => return Ok(None),
+            Some(ResourceUri::Entry(..)) => return Ok(None),
         };
         Ok((!found.is_null()).then_some(()))
     }
@@ -180,10 +180,14 @@ mod tests {
     #[test]
     fn an_address_is_read_as_it_was_written() {
         for id in ["a", "a/b ü", "100%", "..", "entries"] {
-            assert_eq!(Place::parse(&uri_of(id)), Some(Place::Session(id.to_owned())), "{id}");
+            assert_eq!(
+                ResourceUri::parse(&uri_of(id)),
+                Some(ResourceUri::Session(id.to_owned())),
+                "{id}"
+            );
         }
-        let entry = Place::Entry("s".to_owned(), "e/1".to_owned());
-        assert_eq!(Place::parse("bough://sessions/s/entries/e%2F1"), Some(entry));
+        let entry = ResourceUri::Entry("s".to_owned(), "e/1".to_owned());
+        assert_eq!(ResourceUri::parse("bough://sessions/s/entries/e%2F1"), Some(entry));
     }
 
     #[test]
@@ -198,7 +202,7 @@ mod tests {
             "bough://sessions/%F",
             "bough://sessions/%FF",
         ] {
-            assert_eq!(Place::parse(uri), None, "{uri}");
+            assert_eq!(ResourceUri::parse(uri), None, "{uri}");
         }
     }
 }

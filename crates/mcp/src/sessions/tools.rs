@@ -1,4 +1,4 @@
-//! The tools: which rows of the function table they are, and which of their fields a model sees.
+//! The tools: which rows of the function table they are, and which of their fields a model gets.
 
 use std::collections::BTreeSet;
 

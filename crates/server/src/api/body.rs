@@ -62,8 +62,9 @@ pub(super) fn too_large(most: usize) -> Problem {
 
 /// The content type of the body, in lower case and without parameters.
 pub(super) fn media_type(headers: &HeaderMap) -> String {
-    let said = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    said.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    let content_type =
+        headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 /// Accepts only JSON content types: a page of another origin can send other types without a

@@ -58,12 +58,12 @@ pub(crate) fn takes_body(method: Option<Method>) -> bool {
 /// Handles one request, within the server's bounds.
 pub(crate) async fn answer_call(app: &App, call: Call, request: HttpRequest) -> Response {
     let limits = app.limits();
-    let Some(place) = app.requests.take(limits.requests) else {
+    let Some(permit) = app.requests.take(limits.requests) else {
         app.metrics.limited.add(1);
         return Problem::too_busy("requests").into_response();
     };
     let answer = within(app, &limits, answer(app, &call, request)).await;
-    drop(place);
+    drop(permit);
     answer.unwrap_or_else(Problem::into_response)
 }
 
@@ -78,14 +78,14 @@ pub(crate) async fn answer_by_name(
             .into_response();
     };
     let limits = app.limits();
-    let Some(place) = app.requests.take(limits.requests) else {
+    let Some(permit) = app.requests.take(limits.requests) else {
         app.metrics.limited.add(1);
         return Problem::too_busy("requests").into_response();
     };
     let (parts, body) = request.into_parts();
     let work = call_by_name(&app, function, &parts, body);
     let answer = within(&app, &limits, work).await;
-    drop(place);
+    drop(permit);
     answer.unwrap_or_else(Problem::into_response)
 }
 
@@ -207,7 +207,7 @@ struct Before {
     /// The session's own tag.
     tag: Option<String>,
     /// Its incarnation, for the tags of its entries.
-    life: Option<Incarnation>,
+    incarnation: Option<Incarnation>,
 }
 
 impl Asked<'_> {
@@ -223,14 +223,14 @@ impl Asked<'_> {
 
     /// Reads the session, if the response has a tag.
     async fn before(&self, app: &App, request: &Request) -> Result<Before, Problem> {
-        let life = self.conditions.life();
+        let incarnation = self.conditions.incarnation();
         let tells_tag = match self.plan.function.tag {
             Some(TagKind::Session) => true,
-            Some(TagKind::Entry) => life.is_none(),
+            Some(TagKind::Entry) => incarnation.is_none(),
             Some(TagKind::Step | TagKind::Leaf | TagKind::Document) | None => false,
         };
         if !tells_tag {
-            return Ok(Before { tag: None, life });
+            return Ok(Before { tag: None, incarnation });
         }
         let id = request.text("session_id").unwrap_or_default();
         let store = app.service.store();
@@ -239,10 +239,10 @@ impl Asked<'_> {
         else {
             return Ok(Before::default());
         };
-        let life = now.head.incarnation;
-        let place = SessionCursor::at(life, now.position);
-        let text = format!("{place}.{}", session_version(&now.state));
-        Ok(Before { tag: Some(tag(&text)), life: Some(life) })
+        let incarnation = now.head.incarnation;
+        let cursor = SessionCursor::at(incarnation, now.position);
+        let text = format!("{cursor}.{}", session_version(&now.state));
+        Ok(Before { tag: Some(tag(&text)), incarnation: Some(incarnation) })
     }
 
     fn respond(&self, named: Named, answer: &Answer, before: &Before) -> Result<Response, Problem> {
@@ -276,7 +276,7 @@ impl Before {
     fn print(&self, named: &Tag) -> Option<String> {
         match named {
             Tag::Session => self.tag.clone(),
-            Tag::Entry(revision) => Some(entry_tag(self.life?, *revision)),
+            Tag::Entry(revision) => Some(entry_tag(self.incarnation?, *revision)),
             Tag::Leaf(entry) => Some(tag(entry.as_str())),
             Tag::Document(version) => Some(tag(&version.to_string())),
         }

@@ -62,8 +62,8 @@ pub(crate) fn is_known_to_caller(headers: &HeaderMap, tag: &str) -> bool {
 
 /// The tag of an entry. An id that is used again in a later incarnation of its session is another
 /// entry.
-pub(crate) fn entry_tag(life: Incarnation, revision: u64) -> String {
-    tag(&format!("{life}.{revision}"))
+pub(crate) fn entry_tag(incarnation: Incarnation, revision: u64) -> String {
+    tag(&format!("{incarnation}.{revision}"))
 }
 
 /// The conditions that the headers of a request set.
@@ -79,7 +79,7 @@ struct IfMatch {
     /// Whether there is something to be met.
     is_there: bool,
     /// The incarnation of the session that the caller named.
-    life: Option<Incarnation>,
+    incarnation: Option<Incarnation>,
 }
 
 impl Conditions {
@@ -96,12 +96,12 @@ impl Conditions {
     }
 
     pub(crate) const fn terms(self) -> CallTerms {
-        CallTerms { key: self.key, life: self.if_match.life }
+        CallTerms { key: self.key, incarnation: self.if_match.incarnation }
     }
 
     /// The incarnation of the session that the caller named.
-    pub(crate) const fn life(self) -> Option<Incarnation> {
-        self.if_match.life
+    pub(crate) const fn incarnation(self) -> Option<Incarnation> {
+        self.if_match.incarnation
     }
 
     /// Whether `If-Match` asks for something.
@@ -114,7 +114,7 @@ impl Conditions {
         let is_conflict = matches!(
             error,
             ServiceError::LeafConflict { .. }
-                | ServiceError::OtherLife { .. }
+                | ServiceError::OtherIncarnation { .. }
                 | ServiceError::RevisionConflict { .. }
                 | ServiceError::VersionConflict { .. }
                 | ServiceError::DocumentConflict { .. }
@@ -149,7 +149,7 @@ fn apply_if_match(
         return Ok(IfMatch::default());
     }
     let text = untag(value).filter(|_| more.is_none()).ok_or_else(not_one_tag)?;
-    let (field, wanted, life) = match precondition {
+    let (field, wanted, incarnation) = match precondition {
         Precondition::Leaf => ("expected_leaf", Value::String(text), None),
         Precondition::Version => {
             let (_, version) = text.rsplit_once('.').ok_or_else(not_one_tag)?;
@@ -160,14 +160,14 @@ fn apply_if_match(
             ("expected_version", Value::from(version), None)
         }
         Precondition::Revision => {
-            let (life, revision) = text.split_once('.').ok_or_else(not_one_tag)?;
+            let (incarnation, revision) = text.split_once('.').ok_or_else(not_one_tag)?;
             let revision = revision.parse::<u64>().map_err(|_| not_one_tag())?;
-            let life = life.parse().map_err(|_| not_one_tag())?;
-            ("expected_revision", Value::from(revision), Some(life))
+            let incarnation = incarnation.parse().map_err(|_| not_one_tag())?;
+            ("expected_revision", Value::from(revision), Some(incarnation))
         }
     };
     ask_for(request, "If-Match", field, wanted)?;
-    Ok(IfMatch { is_there: true, life })
+    Ok(IfMatch { is_there: true, incarnation })
 }
 
 /// A write with `If-None-Match: *` creates something that must not exist yet. Only documents are written so.
@@ -182,7 +182,7 @@ fn apply_if_none_match(
         return Ok(IfMatch::default());
     }
     ask_for(request, "If-None-Match", "expected_version", Value::from(0))?;
-    Ok(IfMatch { is_there: true, life: None })
+    Ok(IfMatch { is_there: true, incarnation: None })
 }
 
 /// Sets a field to the value that a header asks for, unless the request has another value.
@@ -292,11 +292,11 @@ mod tests {
 
     #[test]
     fn if_match_becomes_the_functions_own_precondition() {
-        let life = Incarnation::new([7; 16]);
+        let incarnation = Incarnation::new([7; 16]);
         let revision = Some(Precondition::Revision);
         let (found, request) =
-            apply(revision, &entry_tag(life, 3), json!({"content": []})).unwrap();
-        assert_eq!(found, IfMatch { is_there: true, life: Some(life) });
+            apply(revision, &entry_tag(incarnation, 3), json!({"content": []})).unwrap();
+        assert_eq!(found, IfMatch { is_there: true, incarnation: Some(incarnation) });
         assert_eq!(request.get("expected_revision"), Some(json!(3)));
         let (_, request) = apply(Some(Precondition::Leaf), "\"\"", json!({})).unwrap();
         assert_eq!(request.get("expected_leaf"), Some(json!("")));

@@ -21,7 +21,7 @@ use super::body::{NDJSON, media_type};
 use super::calls::check_in_path;
 use super::delta_lines::{DeltaLine, DeltaLines, NoMore};
 use super::problem::Problem;
-use crate::app::{App, Place};
+use crate::app::{App, Permit};
 use crate::guard::Caller;
 use crate::limits::{DELTA_ACKNOWLEDGEMENTS_WAITING, DELTA_STREAM_IDLE, STREAM_END_GRACE};
 
@@ -39,13 +39,13 @@ pub(crate) async fn append_deltas(
     let entry_id = EntryId::from_stored(entry_id);
     let revision = app.service.streaming_revision(&caller.scope, &session_id, &entry_id).await?;
     check_content_type(&parts.headers)?;
-    let Some(place) = app.streams.take(app.limits().streams) else {
+    let Some(permit) = app.streams.take(app.limits().streams) else {
         app.metrics.limited.add(1);
         return Err(Problem::too_busy("streams"));
     };
     let (acknowledge, answers) = mpsc::channel(DELTA_ACKNOWLEDGEMENTS_WAITING);
     let lines = DeltaLines::new(body, DELTA_STREAM_IDLE);
-    let feed = Feed { app, caller, session_id, entry_id, revision, acknowledge, _place: place };
+    let feed = Feed { app, caller, session_id, entry_id, revision, acknowledge, _permit: permit };
     tokio::spawn(feed.run(lines));
     let answers = futures_util::stream::unfold(answers, |mut answers| async move {
         let answer: Bytes = answers.recv().await?;
@@ -76,7 +76,7 @@ struct Feed {
     /// The message's revision, as far as this request knows.
     revision: u64,
     acknowledge: mpsc::Sender<Bytes>,
-    _place: Place,
+    _permit: Permit,
 }
 
 /// How a request ends.
@@ -95,9 +95,9 @@ impl Feed {
         let end = self.take_all(&mut lines).await;
         drop(held);
         if matches!(end, End::Unfinished) {
-            let Self { app, caller, session_id, entry_id, revision, acknowledge, _place } = self;
+            let Self { app, caller, session_id, entry_id, revision, acknowledge, _permit } = self;
             // The response ends here; the rest happens in the background.
-            drop((acknowledge, _place, lines));
+            drop((acknowledge, _permit, lines));
             abort_after_grace(&app, &caller, (&session_id, &entry_id), revision).await;
         }
     }

@@ -44,8 +44,8 @@ impl EventText {
         self.held = held;
     }
 
-    pub(crate) fn reserve(&mut self, room: usize) {
-        self.text.reserve(room.saturating_sub(self.text.len()));
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        self.text.reserve(bytes.saturating_sub(self.text.len()));
     }
 
     /// From here on, ids say that the reader joined at this record.

@@ -26,7 +26,7 @@ use super::message_events::MessageEvents;
 use super::problem::Problem;
 use super::stream_bytes::{HeldBytes, StreamReader};
 use super::stream_request::StreamRequest;
-use crate::app::{App, Place};
+use crate::app::{App, Permit};
 use crate::config::ends;
 use crate::guard::Caller;
 use crate::limits::{
@@ -58,16 +58,16 @@ async fn open(app: App, session: Option<SessionId>, parts: Parts) -> Result<Resp
     let StreamRequest { filter, start, deltas, names, joined_at, waits_for_session } = asked;
     let session = filter.session_id.clone();
     let limits = app.limits();
-    let Some(place) = app.streams.take(limits.streams) else {
+    let Some(permit) = app.streams.take(limits.streams) else {
         app.metrics.limited.add(1);
         return Err(Problem::too_busy("streams"));
     };
     let connection = parts.extensions.get::<Arc<Activity>>().cloned();
     let reader = app.stream_bytes.reader(caller.id.clone(), connection, app.clock.clone());
     // A snapshot is read at once; everything else is read when the reader takes it.
-    let room = match start {
+    let reserved = match start {
         StartAt::Snapshot => {
-            Some(reader.room(STREAM_READ_BYTES, limits.stream_bytes_per_token).await)
+            Some(reader.reserve(STREAM_READ_BYTES, limits.stream_bytes_per_token).await)
         }
         _ => None,
     };
@@ -91,10 +91,10 @@ async fn open(app: App, session: Option<SessionId>, parts: Parts) -> Result<Resp
         sent: Sent::Nothing,
         ready: VecDeque::new(),
         reader,
-        room,
+        reserved,
         needs: 0,
         must_send: false,
-        _place: place,
+        _permit: permit,
     };
     Ok(live.into_response())
 }
@@ -121,12 +121,12 @@ struct Live {
     ready: VecDeque<Bytes>,
     reader: Arc<StreamReader>,
     /// Bytes held for what was read from the store for this reader alone.
-    room: Option<HeldBytes>,
+    reserved: Option<HeldBytes>,
     /// The bytes of the next event, if they could not be held.
     needs: usize,
     /// Whether the next event is sent in any case, because it cannot be read again.
     must_send: bool,
-    _place: Place,
+    _permit: Permit,
 }
 
 /// What a stream has sent.
@@ -199,9 +199,9 @@ impl Live {
         }
         if self.needs > 0 || self.subscription.is_behind() {
             let most = self.app.limits().stream_bytes_per_token;
-            let room = self.reader.room(self.needs.max(STREAM_READ_BYTES), most).await;
+            let reserved = self.reader.reserve(self.needs.max(STREAM_READ_BYTES), most).await;
             if self.subscription.is_ready().await? {
-                (self.room, self.needs) = (Some(room), 0);
+                (self.reserved, self.needs) = (Some(reserved), 0);
                 return Ok(());
             }
             self.needs = 0;
@@ -227,7 +227,8 @@ impl Live {
             self.sent = Sent::Events;
         }
         let left = if self.needs > 0 { 0 } else { self.subscription.page_bytes() };
-        self.room = if left < STREAM_LARGE_EVENT_BYTES { None } else { self.reader.hold_own(left) };
+        self.reserved =
+            if left < STREAM_LARGE_EVENT_BYTES { None } else { self.reader.hold_own(left) };
     }
 
     /// Holds the bytes of the next item, if it is large; `false` if they exceed the bound.
@@ -237,9 +238,9 @@ impl Live {
         if bytes < STREAM_LARGE_EVENT_BYTES {
             return true;
         }
-        let room = self.room.take();
+        let reserved = self.reserved.take();
         let FeedItem::Event(delivery) = item else {
-            text.hold(room);
+            text.hold(reserved);
             return true;
         };
         if std::mem::take(&mut self.must_send) {
@@ -248,8 +249,8 @@ impl Live {
         }
         let most = self.app.limits().stream_bytes_per_token;
         let event = &delivery.event;
-        let held = match room {
-            Some(room) => room.into_event(event, most),
+        let held = match reserved {
+            Some(reserved) => reserved.into_event(event, most),
             None => self.reader.hold_event(event, most),
         };
         if held.is_none() {

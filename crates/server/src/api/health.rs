@@ -14,8 +14,8 @@ use crate::guard::Caller;
 use crate::inspection::Verification;
 use crate::tasks::verify_store;
 
-/// Health as a caller may see it: its own sessions, and the server's counts if it may see metrics. Causes of errors may
-/// name paths and addresses, so only administrators see them.
+/// Health as a caller gets it: its own sessions, and the server's counts if it may see metrics. Causes of errors may
+/// name paths and addresses, so only administrators get them.
 pub(crate) async fn health(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,

@@ -299,7 +299,7 @@ struct Finished<'a> {
     entry_id: &'a EntryId,
     revision: u64,
     #[serde(flatten)]
-    said: serde_json::Map<String, serde_json::Value>,
+    fields: serde_json::Map<String, serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cost: Option<f64>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -317,7 +317,7 @@ impl<'a> Finished<'a> {
             session_id: events.session_of(event),
             entry_id: &updated.entry_id,
             revision: updated.revision,
-            said: said_by(finish),
+            fields: fields_of(finish),
             cost: finish.usage.as_ref().and_then(|usage| usage.after.cost_usd),
             aborted: finish.aborted,
         }
@@ -325,11 +325,11 @@ impl<'a> Finished<'a> {
 }
 
 /// The members that the end of a message sets, by their names in a message.
-fn said_by(finish: &Finish) -> serde_json::Map<String, serde_json::Value> {
-    let mut said = serde_json::Map::new();
+fn fields_of(finish: &Finish) -> serde_json::Map<String, serde_json::Value> {
+    let mut fields = serde_json::Map::new();
     let mut put = |name: &str, value: serde_json::Value| {
         if !value.is_null() {
-            said.insert(name.to_owned(), value);
+            fields.insert(name.to_owned(), value);
         }
     };
     put("stop_reason", serde_json::json!(finish.stop_reason));
@@ -340,5 +340,5 @@ fn said_by(finish: &Finish) -> serde_json::Map<String, serde_json::Value> {
     put("usage", serde_json::json!(finish.usage.as_ref().map(|usage| &usage.after)));
     put("model", serde_json::json!(finish.model.as_ref().map(|model| &model.model)));
     put("provider", serde_json::json!(finish.model.as_ref().map(|model| &model.provider)));
-    said
+    fields
 }

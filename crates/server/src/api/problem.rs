@@ -78,7 +78,7 @@ impl Problem {
 
     pub(crate) fn internal() -> Self {
         let detail = "the server failed while it worked on this request";
-        let hint = "Repeat the request; if it fails again, look into the server's log.";
+        let hint = "Repeat the request; if it fails again, read the server's log.";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "http/internal", detail, hint)
     }
 

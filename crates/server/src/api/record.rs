@@ -21,7 +21,7 @@ use super::body::{NDJSON, media_type, too_large};
 use super::body_lines::{BodyLines, LineError};
 use super::fields::{Field, fields, from_query};
 use super::problem::Problem;
-use crate::app::{App, Place};
+use crate::app::{App, Permit};
 use crate::guard::{Caller, Refusal};
 use crate::limits::RECORDED_LINES_PER_CALL;
 
@@ -44,13 +44,13 @@ pub(crate) async fn record(State(app): State<App>, request: Request) -> Result<R
     // A recording without a name cannot be continued, so it ends with the body.
     let finish = next.finish.take().unwrap_or(next.recording_id.is_empty());
     let limits = app.limits();
-    let Some(place) = app.streams.take(limits.streams) else {
+    let Some(permit) = app.streams.take(limits.streams) else {
         app.metrics.limited.add(1);
         return Err(Problem::too_busy("streams"));
     };
     let lines = BodyLines::new(body, limits.body_bytes);
     let mut recording =
-        Recording { app, caller, lines, next, finish, ended: false, taken: 0, _place: place };
+        Recording { app, caller, lines, next, finish, ended: false, taken: 0, _permit: permit };
     // The first answer decides the status: a request that is refused at once fails like any other.
     let first = recording.step().await?;
     Ok(recording.into_response(first))
@@ -73,7 +73,7 @@ struct Recording {
     ended: bool,
     /// How many events of the body were recorded.
     taken: usize,
-    _place: Place,
+    _permit: Permit,
 }
 
 impl Recording {
@@ -137,7 +137,7 @@ impl Recording {
         answer.ok_or_else(Problem::internal)
     }
 
-    /// A refusal in the words of whoever sent lines.
+    /// A refusal in the terms of a request with lines.
     fn refused(&self, error: ServiceError) -> Problem {
         let ServiceError::Malformed { detail, path } = &error else { return error.into() };
         let index = path.strip_prefix("/events/").and_then(|index| index.parse::<usize>().ok());

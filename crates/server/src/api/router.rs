@@ -56,7 +56,7 @@ const fn method(method: Method) -> MethodFilter {
 }
 
 pub(super) async fn no_such_page() -> Problem {
-    let hint = "See /docs for what there is.";
+    let hint = "See /docs for the list of paths.";
     Problem::new(StatusCode::NOT_FOUND, "http/not_found", "there is nothing at this path", hint)
 }
 

@@ -106,7 +106,7 @@ impl StreamReader {
     }
 
     /// Waits until this many bytes, or as many as the bound allows, can be held, and holds them.
-    pub(crate) async fn room(self: &Arc<Self>, bytes: usize, most: usize) -> HeldBytes {
+    pub(crate) async fn reserve(self: &Arc<Self>, bytes: usize, most: usize) -> HeldBytes {
         let bytes = bytes.min(most);
         loop {
             let released = self.bytes.0.released.notified();
@@ -114,7 +114,7 @@ impl StreamReader {
                 return held;
             }
             self.close_stalled();
-            // A reader that stalls from now on is seen when the time is over.
+            // A reader that stalls from now on is detected when the time is over.
             let _is_released = tokio::time::timeout(STREAM_STALLED_AFTER, released).await.is_ok();
         }
     }
@@ -172,8 +172,8 @@ fn fits<'a>(
 
 /// The bytes of holds; an event that several readers hold counts once.
 fn total<'a>(holds: impl Iterator<Item = &'a Hold>) -> usize {
-    let mut seen = HashSet::new();
-    let once = holds.filter(|hold| seen.insert(hold.what));
+    let mut counted = HashSet::new();
+    let once = holds.filter(|hold| counted.insert(hold.what));
     once.fold(0, |sum, hold| sum.saturating_add(hold.bytes))
 }
 
@@ -283,14 +283,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_reader_waits_for_room() {
+    async fn a_reader_waits_for_free_bytes() {
         let bytes = StreamBytes::default();
         let (one, other) = (reader(&bytes, "t"), reader(&bytes, "t"));
         let held = one.hold(one.own(), 90, 100).unwrap();
-        let mut room = std::pin::pin!(other.room(90, 100));
-        let not_yet = tokio::time::timeout(4 * STREAM_STALLED_AFTER, room.as_mut()).await;
+        let mut reserved = std::pin::pin!(other.reserve(90, 100));
+        let not_yet = tokio::time::timeout(4 * STREAM_STALLED_AFTER, reserved.as_mut()).await;
         assert!(not_yet.is_err());
         drop(held);
-        drop(room.await);
+        drop(reserved.await);
     }
 }

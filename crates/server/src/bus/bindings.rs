@@ -41,7 +41,7 @@ impl Bus {
             to: BoundTo::Worker,
         });
         if let Some(owner) = self.owner(connection, &frame.trigger_type) {
-            owner.tell(wire::register_trigger(&frame));
+            owner.notify(wire::register_trigger(&frame));
         }
     }
 
@@ -124,7 +124,7 @@ impl Bus {
     }
 
     /// Waits until a binding has begun before the next frame is read, so that this worker receives the events of its
-    /// own next calls. A slow store delays nobody for long, and not once for each binding.
+    /// own next calls. A slow store delays no client for long, and not once for each binding.
     async fn wait_for(&self, begun: oneshot::Receiver<()>) {
         let is_slow = &self.0.is_store_slow;
         let most = if is_slow.load(Ordering::Relaxed) { Duration::ZERO } else { BUS_BIND_WAIT };
@@ -143,7 +143,7 @@ impl Bus {
             BoundTo::Session { id, .. } => self.0.bindings.unregister(id),
             // The owner of the type replaces it by its id.
             BoundTo::Worker if old.frame.trigger_type == trigger_type => {}
-            BoundTo::Worker => self.tell_unbound(&connection, &old.frame),
+            BoundTo::Worker => self.notify_unbound(&connection, &old.frame),
         }
     }
 
@@ -153,9 +153,9 @@ impl Bus {
         })
     }
 
-    fn tell_unbound(&self, connection: &Connection, frame: &TriggerFrame) {
+    fn notify_unbound(&self, connection: &Connection, frame: &TriggerFrame) {
         if let Some(owner) = self.owner(connection, &frame.trigger_type) {
-            owner.tell(wire::unregister_trigger(&frame.id, &frame.trigger_type));
+            owner.notify(wire::unregister_trigger(&frame.id, &frame.trigger_type));
         }
     }
 
@@ -164,7 +164,7 @@ impl Bus {
         let Some(bound) = bound else { return };
         match bound.to {
             BoundTo::Session { id, .. } => self.0.bindings.unregister(id),
-            BoundTo::Worker => self.tell_unbound(connection, &bound.frame),
+            BoundTo::Worker => self.notify_unbound(connection, &bound.frame),
         }
     }
 
@@ -177,7 +177,7 @@ impl Bus {
             (hosted.connection.id == owner.id).then(|| namespace.triggers.remove(id)).flatten()
         });
         if let Some(bound) = bound {
-            bound.connection.tell(wire::trigger_refused(&bound.frame, error));
+            bound.connection.notify(wire::trigger_refused(&bound.frame, error));
         }
     }
 }

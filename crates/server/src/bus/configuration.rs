@@ -60,7 +60,7 @@ impl Bus {
     }
 
     /// Calls the functions that are bound to a changed value. Like the engine, this waits for no answer.
-    fn tell_configuration(&self, connection: &Connection, id: &str, payload: &Value) {
+    fn notify_configuration(&self, connection: &Connection, id: &str, payload: &Value) {
         let bound: Vec<String> = self.in_namespace(connection, |namespace| {
             let bound = namespace.triggers.values().map(|bound| &bound.frame);
             let wants =
@@ -71,7 +71,7 @@ impl Bus {
         for function_id in bound {
             let Some(host) = self.host(&namespace, &function_id) else { continue };
             let (call, name) = (self.fresh_id(), self.name());
-            host.tell(wire::invoke(call, &function_id, payload.clone(), &name, Map::new()));
+            host.notify(wire::invoke(call, &function_id, payload.clone(), &name, Map::new()));
         }
     }
 }
@@ -132,8 +132,8 @@ impl Settings<'_> {
         let changed = self.change(id, |stored| {
             let mut entry = Map::new();
             for name in ["name", "description"] {
-                let said = data.get(name).filter(|said| said.is_string());
-                entry.insert(name.to_owned(), said.cloned().unwrap_or_else(|| json!("")));
+                let given = data.get(name).filter(|given| given.is_string());
+                entry.insert(name.to_owned(), given.cloned().unwrap_or_else(|| json!("")));
             }
             entry.insert("schema".to_owned(), schema.clone());
             // An initial value never replaces a stored one.
@@ -159,16 +159,16 @@ impl Settings<'_> {
             }
             Ok(entry)
         });
-        let (old, mut told) = changed.await?;
+        let (old, mut event) = changed.await?;
         let old_value = old.and_then(|old| old.get("value").cloned()).unwrap_or_default();
-        if let Some(told) = told.as_object_mut() {
-            told.remove("value");
-            told.insert("type".to_owned(), json!("configuration"));
-            told.insert("event_type".to_owned(), json!(UPDATED));
-            told.insert("old_value".to_owned(), old_value.clone());
-            told.insert("new_value".to_owned(), value.clone());
+        if let Some(event) = event.as_object_mut() {
+            event.remove("value");
+            event.insert("type".to_owned(), json!("configuration"));
+            event.insert("event_type".to_owned(), json!(UPDATED));
+            event.insert("old_value".to_owned(), old_value.clone());
+            event.insert("new_value".to_owned(), value.clone());
         }
-        self.bus.tell_configuration(self.connection, id, &told);
+        self.bus.notify_configuration(self.connection, id, &event);
         Ok(json!({ "old_value": old_value, "new_value": value }))
     }
 

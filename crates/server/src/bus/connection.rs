@@ -1,4 +1,4 @@
-//! One connection of the bus, as the others see it.
+//! One connection of the bus, as the other connections use it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ use super::ids::BusId;
 use crate::guard::Caller;
 use crate::limits::{BUS_EVENTS_WAITING, BUS_NOTICES_WAITING, BUS_OUTBOX_MESSAGES};
 
-/// One connection of the bus, as the others see it.
+/// One connection of the bus, as the other connections use it.
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) id: BusId,
@@ -101,9 +101,9 @@ impl Connection {
 
     /// Sends a notice that the worker must not miss, without waiting. If the connection cannot take it, the connection
     /// ends: a missed notice would be worse.
-    pub(crate) fn tell(&self, message: String) {
+    pub(crate) fn notify(&self, message: String) {
         if let Err(mpsc::error::TrySendError::Full(_)) = self.notices.try_send(message) {
-            tracing::warn!(worker = %self.id, "a worker does not take what it is told; its connection ends");
+            tracing::warn!(worker = %self.id, "a worker does not read its messages; its connection ends");
             let reason = "too many messages wait for this connection to take them; connect again";
             self.close_because(CloseCode::Policy, reason.to_owned());
         }

@@ -19,7 +19,7 @@ pub(crate) struct EventCaller {
     pub(crate) frame: TriggerFrame,
 }
 
-/// A call that waits for its answer; nobody waits any more when this is dropped.
+/// A call that waits for its answer until this is dropped.
 struct Waiting<'a> {
     bus: &'a Bus,
     namespace: &'a str,
@@ -59,7 +59,7 @@ impl EventSink for EventCaller {
 }
 
 impl EventCaller {
-    /// A binding may name one of our own functions. Nobody waits for what it answers.
+    /// A binding may name one of our own functions. Its answer is dropped.
     async fn call_own(&self, function: &'static Function, event: &FeedEvent) -> Called {
         let payload = serde_json::from_str(&self.trigger_type.payload(event)).unwrap_or_default();
         let _ = self.bus.app().call(&self.scope, function, payload).await.is_ok();

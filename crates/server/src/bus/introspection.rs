@@ -228,12 +228,13 @@ impl Catalogue<'_> {
             row.insert("description".to_owned(), json!(configuration::TYPE_DESCRIPTION));
         } else {
             let hosted = self.namespace.types.get(id)?;
-            let said = |name: &str| hosted.info.get(name).filter(|value| !value.is_null()).cloned();
+            let field =
+                |name: &str| hosted.info.get(name).filter(|value| !value.is_null()).cloned();
             row.insert("worker_name".to_owned(), json!(worker_name(&hosted.connection)));
-            let description = said("description").unwrap_or_else(|| json!(""));
+            let description = field("description").unwrap_or_else(|| json!(""));
             row.insert("description".to_owned(), description);
-            put(&mut row, "configuration_schema", said("trigger_request_format"));
-            put(&mut row, "request_schema", said("call_request_format"));
+            put(&mut row, "configuration_schema", field("trigger_request_format"));
+            put(&mut row, "request_schema", field("call_request_format"));
         }
         let bound = self.namespace.triggers.values();
         let count = bound.filter(|bound| bound.frame.trigger_type == id).count();
@@ -313,22 +314,22 @@ impl Catalogue<'_> {
 
     fn worker(&self, connection: &Connection) -> Value {
         let info = connection.info();
-        let said = |name: &str| info.get(name).cloned().unwrap_or_default();
+        let field = |name: &str| info.get(name).cloned().unwrap_or_default();
         let hosted = self.namespace.functions.values();
         let count = hosted.filter(|hosted| hosted.connection.id == connection.id).count();
         json!({
             "id": connection.id.to_string(),
-            "name": said("name"),
-            "description": said("description"),
-            "version": said("version"),
+            "name": field("name"),
+            "description": field("description"),
+            "version": field("version"),
             "namespace": DEFAULT_NAMESPACE,
-            "runtime": said("runtime"),
-            "os": said("os"),
+            "runtime": field("runtime"),
+            "os": field("os"),
             "status": "connected",
             "function_count": count,
             "connected_at_ms": connection.connected_at_ms,
             "active_invocations": connection.waiting(),
-            "isolation": said("isolation"),
+            "isolation": field("isolation"),
             "ip_address": connection.remote,
         })
     }

@@ -130,7 +130,7 @@ impl Bus {
         host: &Connection,
         answer: oneshot::Sender<()>,
     ) {
-        // Without the namespace its host is gone, and the end of the channel wakes whoever waits.
+        // Without the namespace its host is gone, and the end of the channel wakes the callers that wait.
         if let Some(namespace) = self.namespaces().get_mut(namespace) {
             namespace.begin_event_call(id, host, answer);
         }
@@ -142,15 +142,15 @@ impl Bus {
         }
     }
 
-    /// Runs `look` on a connection's namespace.
+    /// Runs `read` on a connection's namespace.
     fn in_namespace<T>(
         &self,
         connection: &Connection,
-        look: impl FnOnce(&mut Namespace) -> T,
+        read: impl FnOnce(&mut Namespace) -> T,
     ) -> T {
         let key = namespace_key(&connection.caller.scope);
         let mut namespaces = self.namespaces();
-        look(namespaces.entry(key).or_default())
+        read(namespaces.entry(key).or_default())
     }
 
     fn enter(&self, connection: &Arc<Connection>) {
@@ -171,20 +171,20 @@ impl Bus {
             }
             departure
         };
-        self.tell(departure);
+        self.announce(departure);
     }
 
-    fn tell(&self, departure: Departure) {
+    fn announce(&self, departure: Departure) {
         for pending in departure.stopped {
             let error = wire::error_body(
                 "invocation_stopped",
                 "the worker that hosts the function went away",
             );
             let answer = wire::result(&pending.invocation_id, &pending.function_id, Err(error));
-            pending.caller.tell(answer);
+            pending.caller.notify(answer);
         }
         for (owner, frame) in departure.unbound {
-            owner.tell(wire::unregister_trigger(&frame.id, &frame.trigger_type));
+            owner.notify(wire::unregister_trigger(&frame.id, &frame.trigger_type));
         }
         for id in departure.bindings {
             self.0.bindings.disconnect(id);
@@ -198,14 +198,14 @@ impl Bus {
         info: wire::FunctionInfo,
     ) {
         if self.own_function(&id).is_some() || id.starts_with("engine::") {
-            connection.tell(wire::function_refused(&id, &self.name()));
+            connection.notify(wire::function_refused(&id, &self.name()));
             return;
         }
         let is_taken = self.in_namespace(connection, |namespace| {
             namespace.add_function(connection, id.clone(), info)
         });
         if !is_taken {
-            connection.tell(wire::function_refused(&id, &connection.id.to_string()));
+            connection.notify(wire::function_refused(&id, &connection.id.to_string()));
         }
         self.0.function_changes.send_modify(|count| *count += 1);
     }
@@ -222,7 +222,7 @@ impl Bus {
         let waiting =
             self.in_namespace(connection, |namespace| namespace.add_type(connection, id, info));
         for frame in waiting {
-            connection.tell(wire::register_trigger(&frame));
+            connection.notify(wire::register_trigger(&frame));
         }
     }
 

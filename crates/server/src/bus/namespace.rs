@@ -1,6 +1,6 @@
 //! Who is on the bus and what they offer: connections, functions, types of triggers and bindings.
 //!
-//! Callers with the same scope share a namespace and see nothing of the others: a function, a worker's name or a binding of one
+//! Callers with the same scope share a namespace and know nothing of the others: a function, a worker's name or a binding of one
 //! tenant does not exist for the next.
 
 use std::collections::{BTreeMap, HashMap};
@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use super::connection::Connection;
 use super::ids::BusId;
 use super::wire::{FunctionInfo, TriggerFrame};
-use crate::app::Place;
+use crate::app::Permit;
 use crate::limits::{
     BUS_FUNCTIONS_PER_CONNECTION, BUS_PENDING_PER_CONNECTION, BUS_TRIGGERS_PER_CONNECTION,
 };
@@ -61,7 +61,7 @@ pub(crate) enum BoundTo {
         /// The registration.
         id: BindingId,
         /// Counts it while it is there.
-        _counted: Option<Place>,
+        _counted: Option<Permit>,
     },
     /// One of another worker, which handles it.
     Worker,
@@ -161,13 +161,13 @@ impl Namespace {
         host: &Connection,
         answer: oneshot::Sender<()>,
     ) {
-        // If the host has left, the channel is dropped, which wakes whoever waits.
+        // If the host has left, the channel is dropped, which wakes the callers that wait.
         if self.connections.contains_key(&host.id) {
             self.event_calls.insert(id, (host.id, answer));
         }
     }
 
-    /// Removes a call with an event, because nobody waits for it any more.
+    /// Removes a call with an event, because its caller has stopped waiting.
     pub(crate) fn forget_event_call(&mut self, id: BusId) {
         self.event_calls.remove(&id);
     }

@@ -29,7 +29,7 @@ impl Config {
 
     /// Refuses addresses that other machines can reach without a token, as far as the text shows it: what a name
     /// resolves to is known when it is bound.
-    pub fn check_doors(&self, has_tokens: bool) -> Result<(), ConfigError> {
+    pub fn check_exposure(&self, has_tokens: bool) -> Result<(), ConfigError> {
         if has_tokens || self.tokens.required {
             return Ok(());
         }
@@ -237,9 +237,8 @@ impl std::fmt::Display for WsUrl {
 
 /// An address without user, password and query.
 pub(crate) fn without_password(url: &str) -> String {
-    let (place, query) = url.split_once('?').map_or((url, ""), |(place, _)| (place, "?(hidden)"));
-    let (scheme, rest) =
-        place.split_once("://").map_or(("", place), |(scheme, rest)| (scheme, rest));
+    let (base, query) = url.split_once('?').map_or((url, ""), |(base, _)| (base, "?(hidden)"));
+    let (scheme, rest) = base.split_once("://").map_or(("", base), |(scheme, rest)| (scheme, rest));
     let mark = if scheme.is_empty() { "" } else { "://" };
     match rest.rsplit_once('@') {
         Some((_, host)) => format!("{scheme}{mark}(hidden)@{host}{query}"),

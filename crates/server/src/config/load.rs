@@ -83,10 +83,10 @@ impl Overrides {
 
 /// Reads and checks the configuration: defaults, then the file, then the environment, then `flags`.
 pub fn load(flags: &Overrides, lookup: Lookup<'_>) -> Result<Loaded, ConfigError> {
-    let said = flags.clone().or(Overrides::from_environment(lookup)?);
-    let usual_dir = said.data_dir.clone().or_else(user_data_dir);
-    let is_named = said.config.is_some();
-    let watched = match (&said.config, &usual_dir) {
+    let given = flags.clone().or(Overrides::from_environment(lookup)?);
+    let usual_dir = given.data_dir.clone().or_else(user_data_dir);
+    let is_named = given.config.is_some();
+    let watched = match (&given.config, &usual_dir) {
         (Some(path), _) => path.clone(),
         (None, Some(dir)) => dir.join(CONFIG_FILE),
         (None, None) => return Err(ConfigError::NoDataDir),
@@ -94,20 +94,20 @@ pub fn load(flags: &Overrides, lookup: Lookup<'_>) -> Result<Loaded, ConfigError
     let text = read_file(&watched, is_named)?;
     let file = text.is_some().then(|| watched.clone());
     let mut config = parse(&text.unwrap_or_default(), lookup)?;
-    let data_dir = match (&said.data_dir, &config.data_dir) {
+    let data_dir = match (&given.data_dir, &config.data_dir) {
         (Some(dir), _) => dir.clone(),
         (None, Some(text)) => expand_home(text, lookup),
         (None, None) => usual_dir.ok_or(ConfigError::NoDataDir)?,
     };
-    said.apply(&mut config);
+    given.apply(&mut config);
     config.check()?;
     Ok(Loaded { config, data_dir, file, watched })
 }
 
 impl Overrides {
     fn apply(self, config: &mut Config) {
-        fn put<T>(slot: &mut T, said: Option<T>) {
-            if let Some(value) = said {
+        fn put<T>(slot: &mut T, given: Option<T>) {
+            if let Some(value) = given {
                 *slot = value;
             }
         }

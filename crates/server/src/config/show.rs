@@ -31,8 +31,8 @@ pub fn hide_secrets(config: &mut Value) {
     if let Some(token) = config.pointer_mut("/adapter/config/token") {
         *token = Value::String("(hidden)".to_owned());
     }
-    for place in ["/adapter/config/url", "/engine"] {
-        if let Some(Value::String(url)) = config.pointer_mut(place) {
+    for pointer in ["/adapter/config/url", "/engine"] {
+        if let Some(Value::String(url)) = config.pointer_mut(pointer) {
             *url = without_password(url);
         }
     }

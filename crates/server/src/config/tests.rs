@@ -232,8 +232,8 @@ fn a_bus_that_is_off_may_be_written_as_people_do() {
 }
 
 #[test]
-fn an_open_door_is_seen_before_the_start() {
-    let check = |text: &str, has_tokens: bool| read(text).check_doors(has_tokens);
+fn a_server_open_to_the_network_is_refused_before_the_start() {
+    let check = |text: &str, has_tokens: bool| read(text).check_exposure(has_tokens);
     for open in ["listen: 0.0.0.0:7717", "listen: '[::]:7717'", "bus: 192.168.0.7:1"] {
         let refused = check(open, false).unwrap_err().to_string();
         assert!(refused.contains("bough token create"), "{refused}");

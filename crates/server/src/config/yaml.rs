@@ -26,10 +26,10 @@ pub(crate) fn read(text: &str) -> Result<Value, String> {
 fn reason(error: &serde_saphyr::Error, text: &str) -> String {
     // The message includes the position.
     let what = error.without_snippet().to_string();
-    let Some(place) = error.location() else {
+    let Some(location) = error.location() else {
         return "it cannot be read".to_owned();
     };
-    let (line, column) = (place.line(), place.column());
+    let (line, column) = (location.line(), location.column());
     let row = usize::try_from(line).ok().and_then(|line| text.lines().nth(line.checked_sub(1)?));
     let row = row.unwrap_or_default();
     let value = row.split_once(':').map_or(row, |(_, value)| value);

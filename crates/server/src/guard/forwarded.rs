@@ -13,7 +13,7 @@ const PREFIX: &str = "x-forwarded-";
 
 /// Whether a proxy that is not among the `trusted` addresses forwarded a request.
 ///
-/// Without tokens, programs on this machine are allowed. A proxy on this machine is one of them, whoever sends it the
+/// Without tokens, programs on this machine are allowed. A proxy on this machine is one of them, whichever client sends it the
 /// request. Some proxies add no header but speak HTTP/1.0, which is the default of nginx; clients speak HTTP/1.1.
 pub(super) fn is_passed_on(
     headers: &HeaderMap,

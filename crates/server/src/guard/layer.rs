@@ -39,14 +39,14 @@ pub(crate) fn with_guard(router: Router, app: &App, is_public: IsPublic) -> Rout
     router.layer(net).layer(from_fn_with_state((app.clone(), is_public), guard))
 }
 
-/// Checks a request before anything else sees it.
+/// Checks a request before anything else reads it.
 async fn guard(
     State((app, is_public)): State<(App, IsPublic)>,
     request: Request,
     next: Next,
 ) -> Response {
     let mut line = RefusalLine::of(&app, &request);
-    let peer = request.extensions().get::<Peer>().copied().unwrap_or_else(Peer::nobody);
+    let peer = request.extensions().get::<Peer>().copied().unwrap_or_else(Peer::unknown);
     let origin = request.headers().get(ORIGIN).cloned();
     let mut response = match app.guard.check_door(request.headers(), peer.local) {
         Ok(()) => {

@@ -20,7 +20,7 @@ const PREFIX: &str = "bough_local_";
 const KEY_BYTES: usize = PREFIX.len() + 43;
 
 /// How often, and after which pauses, a key is looked for that another server is writing.
-const LOOKS: u32 = 50;
+const READS_MAX: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// A key that is stored where only the user can read it. All servers on a directory share it, so a command may use any
@@ -41,7 +41,7 @@ impl LocalKey {
         let mut secret = [0; 32];
         entropy.fill(&mut secret)?;
         let text = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(secret));
-        for _ in 0..LOOKS {
+        for _ in 0..READS_MAX {
             if write_new(disk, &text)? {
                 return Ok(Self::of(text));
             }

@@ -87,7 +87,7 @@ pub(crate) enum Refusal {
     TokenNotGood,
     #[error("the ticket is not one of this server's, was used before, or has ended")]
     TicketNotGood,
-    #[error("a proxy passed the request on, and this server asks nobody for a token")]
+    #[error("a proxy forwarded the request, and this server does not require tokens")]
     PassedOn,
     #[error("a request that changes something and is let in by a cookie must name its origin")]
     OriginNeeded,
@@ -140,7 +140,7 @@ impl Refusal {
                 "Ask for a new one with `POST /v1/tickets`; each opens one stream."
             }
             Self::PassedOn => {
-                "Make a token with `bough token create`, or add the proxy's address to allow.proxies if whoever reaches it may do everything."
+                "Make a token with `bough token create`, or add the proxy's address to allow.proxies if every client of the proxy may do everything."
             }
             Self::OriginNeeded => "Send an Origin header, as browsers do, or a bearer token.",
         }
@@ -377,9 +377,15 @@ mod tests {
         let caller = identify(&open, &[]).unwrap();
         assert!(open.may_stay(&caller));
         let anything = [("authorization", "Bearer x")];
-        assert!(identify(&open, &anything).is_ok(), "a client may carry a token for another place");
+        assert!(
+            identify(&open, &anything).is_ok(),
+            "a client may carry a token for another server"
+        );
         open.replace(GuardRules::default());
-        assert!(!open.may_stay(&caller), "a door that closes sends out who came in before");
+        assert!(
+            !open.may_stay(&caller),
+            "callers without a token must leave once tokens are in use"
+        );
         assert_eq!(identify(&open, &[]).unwrap_err(), Refusal::TokenNeeded);
         for bad in ["Bearer x", "Basic eDp5", "bough_a_b", "Bearer"] {
             let refused = identify(&open, &[("authorization", bad)]).unwrap_err();

@@ -113,7 +113,7 @@ impl<'a> TokenFile<'a> {
         Ok((TokenText(text), record))
     }
 
-    /// Revokes a token. It stays in the list for a while, so that people see what happened to it.
+    /// Revokes a token. It stays in the list for a while, so that people can find out what happened to it.
     pub fn revoke(&self, id: &str, now_ms: i64) -> Result<TokenRecord, TokenError> {
         self.change(now_ms, |tokens| {
             let found = tokens.iter_mut().find(|token| token.id == id);
@@ -235,8 +235,8 @@ mod tests {
         file.revoke(&record.id, 50).unwrap();
         let tokens = loaded(&file);
         assert!(tokens.bearer(text.reveal(), 60).is_none());
-        assert!(tokens.are_in_use(), "taking back the last token must not open the door");
-        assert!(matches!(file.revoke("nobody", 1), Err(TokenError::Unknown { .. })));
+        assert!(tokens.are_in_use(), "taking back the last token must not open the server to all");
+        assert!(matches!(file.revoke("unknown", 1), Err(TokenError::Unknown { .. })));
     }
 
     #[test]
@@ -361,7 +361,10 @@ mod tests {
         let (text, record) = file.create(reader(None), &OsEntropy, 1).unwrap();
         file.remove(&record.id, 2).unwrap();
         assert!(file.list().unwrap().is_empty());
-        assert!(loaded(&file).are_in_use(), "removing the last token must not open the door");
+        assert!(
+            loaded(&file).are_in_use(),
+            "removing the last token must not open the server to all"
+        );
         assert!(matches!(file.remove(&record.id, 2), Err(TokenError::Unknown { .. })));
         file.create(reader(None), &OsEntropy, 3).unwrap();
         assert_eq!(file.allow_tokenless().unwrap(), 1);

@@ -1,4 +1,4 @@
-//! The headers of a message. They must agree with its body, so that a proxy that looks only at headers is not misled.
+//! The headers of a message. They must agree with its body, so that a proxy that reads only the headers is not misled.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,20 +12,20 @@ const NAME: &str = "mcp-name";
 
 /// The protocol version of a request, from its headers and its body.
 pub(super) fn wire_of(headers: &HeaderMap, request: &Request) -> Result<Wire, RpcError> {
-    let said = text(headers, VERSION)?;
+    let given = text(headers, VERSION)?;
     let named = named_in(&request.params);
-    let is_of_2025 = said.is_none_or(|version| HANDSHAKE_VERSIONS.contains(&version));
+    let is_of_2025 = given.is_none_or(|version| HANDSHAKE_VERSIONS.contains(&version));
     if is_of_2025 && named.is_none() {
         return Ok(Wire::Handshake { subscribes: false });
     }
-    let Some(said) = said else {
+    let Some(given) = given else {
         return Err(mismatch(VERSION, "is missing"));
     };
     must_be(headers, METHOD, &request.method)?;
     if let Some(name) = name_of(request) {
         must_be(headers, NAME, name)?;
     }
-    if named.is_some_and(|named| named != said) {
+    if named.is_some_and(|named| named != given) {
         return Err(mismatch(VERSION, "is not the version in `params._meta`"));
     }
     check_stateless(request)?;
@@ -54,10 +54,10 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, RpcEr
 }
 
 fn must_be(headers: &HeaderMap, name: &str, expected: &str) -> Result<(), RpcError> {
-    let Some(said) = text(headers, name)? else {
+    let Some(given) = text(headers, name)? else {
         return Err(mismatch(name, "is missing"));
     };
-    if decode(said).as_deref() == Some(expected) {
+    if decode(given).as_deref() == Some(expected) {
         return Ok(());
     }
     Err(mismatch(name, "is not what the body says"))
@@ -65,9 +65,9 @@ fn must_be(headers: &HeaderMap, name: &str, expected: &str) -> Result<(), RpcErr
 
 /// The text of a header that may be encoded, because not every text can be in a header; `None` if the encoding is
 /// invalid.
-fn decode(said: &str) -> Option<String> {
-    let coded = said.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
-    let Some(coded) = coded else { return Some(said.to_owned()) };
+fn decode(given: &str) -> Option<String> {
+    let coded = given.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
+    let Some(coded) = coded else { return Some(given.to_owned()) };
     String::from_utf8(STANDARD.decode(coded).ok()?).ok()
 }
 

@@ -14,7 +14,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 
 use super::refused;
 use crate::api::Problem;
-use crate::app::{App, Place};
+use crate::app::{App, Permit};
 use crate::config::ends;
 use crate::guard::Caller;
 use crate::limits::HEARTBEAT;
@@ -31,7 +31,7 @@ pub(super) async fn open(
     request: &Request,
 ) -> Result<Response, Problem> {
     let limits = app.limits();
-    let Some(place) = app.streams.take(limits.streams) else {
+    let Some(permit) = app.streams.take(limits.streams) else {
         app.metrics.limited.add(1);
         return Err(Problem::too_busy("streams"));
     };
@@ -48,7 +48,7 @@ pub(super) async fn open(
         heartbeat: ends(limits.heartbeat, HEARTBEAT),
         has_ended: false,
         _connection: parts.extensions.get::<Arc<Activity>>().cloned(),
-        _place: place,
+        _permit: permit,
     };
     Ok(listening.into_response())
 }
@@ -67,7 +67,7 @@ struct Listening {
     heartbeat: Duration,
     has_ended: bool,
     _connection: Option<Arc<Activity>>,
-    _place: Place,
+    _permit: Permit,
 }
 
 impl Listening {
@@ -93,20 +93,20 @@ impl Listening {
             return None;
         }
         let shutdown = self.app.shutdown.clone();
-        let told = tokio::select! {
+        let notifications = tokio::select! {
             biased;
             () = shutdown.begun() => {
                 self.has_ended = true;
                 return Some(event(&self.wanted.end_text()));
             }
-            told = tokio::time::timeout(self.heartbeat, self.wanted.next(&*self.host)) => told,
+            notifications = tokio::time::timeout(self.heartbeat, self.wanted.next(&*self.host)) => notifications,
         };
         // A caller whose token has ended receives nothing more.
         if !self.app.guard.may_stay(&self.caller) {
             return None;
         }
-        let Ok(told) = told else { return Some(SIGN_OF_LIFE) };
-        self.ready.extend(told.iter().map(|text| event(text)));
+        let Ok(notifications) = notifications else { return Some(SIGN_OF_LIFE) };
+        self.ready.extend(notifications.iter().map(|text| event(text)));
         self.ready.pop_front()
     }
 }

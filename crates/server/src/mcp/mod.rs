@@ -38,13 +38,13 @@ pub(crate) fn router() -> Router<App> {
 /// Takes one message.
 async fn take(State(app): State<App>, request: HttpRequest) -> Response {
     let limits = app.limits();
-    let Some(place) = app.requests.take(limits.requests) else {
+    let Some(permit) = app.requests.take(limits.requests) else {
         app.metrics.limited.add(1);
         return Problem::too_busy("requests").into_response();
     };
     let (parts, body) = request.into_parts();
     let answer = within(&app, &limits, work(&app, parts, body)).await;
-    drop(place);
+    drop(permit);
     answer.unwrap_or_else(Problem::into_response)
 }
 

@@ -96,7 +96,7 @@ impl LocalSocket {
 }
 
 impl SocketClaim {
-    /// Removes the socket, so that nobody connects to an ending server.
+    /// Removes the socket, so that no client connects to a server that is ending.
     pub(crate) fn remove_socket(&self) -> io::Result<()> {
         remove_socket(&*self.disk, &self.name)
     }

@@ -45,7 +45,7 @@ pub(crate) enum PeerKind {
 
 impl Peer {
     /// An unknown connection, which counts as not on this machine.
-    pub(crate) fn nobody() -> Self {
+    pub(crate) fn unknown() -> Self {
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
         Self { local: nowhere, remote: nowhere, kind: PeerKind::Tcp }
     }

@@ -5,23 +5,23 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, soon, until};
 use crate::http::{new_session, user};
-use crate::place::{Place, options, token};
+use crate::test_server::{TestServer, options, token};
 
 /// How long a bridge waits for its main in tests where no call should fail.
 const PATIENT_MS: u64 = 20_000;
 
-async fn bridge_to(main: &Place) -> Place {
+async fn bridge_to(main: &TestServer) -> TestServer {
     bridge_that_waits(main, PATIENT_MS).await
 }
 
-async fn bridge_that_waits(main: &Place, timeout_ms: u64) -> Place {
+async fn bridge_that_waits(main: &TestServer, timeout_ms: u64) -> TestServer {
     bridge_at(main.bus(), timeout_ms).await
 }
 
-async fn bridge_at(main: std::net::SocketAddr, timeout_ms: u64) -> Place {
+async fn bridge_at(main: std::net::SocketAddr, timeout_ms: u64) -> TestServer {
     let url = format!("ws://{main}");
     let config = format!("{{url: '{url}', timeout_ms: {timeout_ms}}}");
-    Place::with(&format!("adapter: {{name: bridge, config: {config}}}")).await
+    TestServer::with(&format!("adapter: {{name: bridge, config: {config}}}")).await
 }
 
 async fn append(client: &Client, id: &str, text: &str) -> Value {
@@ -30,17 +30,17 @@ async fn append(client: &Client, id: &str, text: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_one_instance_writes_all_of_them_read() {
-    let main = Place::with("").await;
+    let main = TestServer::with("").await;
     let (left, right) = (bridge_to(&main).await, bridge_to(&main).await);
     let id = new_session(&left.client()).await;
     let entry = append(&right.client(), &id, "hello").await;
     let content = json!({"content": [{"type": "text", "text": "changed"}]});
     let path = format!("/v1/sessions/{id}/entries/{}", entry["entry_id"].as_str().unwrap());
     left.client().put(&path, content).await.ok();
-    for place in [&main, &left, &right] {
-        let page = place.client().get(&format!("/v1/sessions/{id}/messages")).await.ok();
+    for test in [&main, &left, &right] {
+        let page = test.client().get(&format!("/v1/sessions/{id}/messages")).await.ok();
         assert_eq!(page["messages"][0]["message"]["content"][0]["text"], "changed");
-        let listed = place.client().get("/v1/sessions").await.ok();
+        let listed = test.client().get("/v1/sessions").await.ok();
         assert_eq!(listed["sessions"][0]["session_id"], id.as_str());
     }
     assert_eq!(left.client().get("/readyz").await.ok()["store"], "bridge");
@@ -48,16 +48,16 @@ async fn what_one_instance_writes_all_of_them_read() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_event_reaches_every_instance_once() {
-    let main = Place::with("").await;
+    let main = TestServer::with("").await;
     let (left, right) = (bridge_to(&main).await, bridge_to(&main).await);
     let id = new_session(&main.client()).await;
     let path = format!("/v1/sessions/{id}/events");
     let mut streams = Vec::new();
-    for place in [&main, &left, &right] {
-        streams.push(place.client().events(&path).await);
+    for test in [&main, &left, &right] {
+        streams.push(test.client().events(&path).await);
     }
-    for (n, place) in [&main, &left, &right, &left].into_iter().enumerate() {
-        append(&place.client(), &id, &n.to_string()).await;
+    for (n, test) in [&main, &left, &right, &left].into_iter().enumerate() {
+        append(&test.client(), &id, &n.to_string()).await;
     }
     for stream in &mut streams {
         for n in 0..4 {
@@ -69,12 +69,12 @@ async fn every_event_reaches_every_instance_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_is_gone_is_told_whole_over_a_bridge() {
-    let main = Place::with("").await;
+async fn a_session_that_is_gone_is_delivered_whole_over_a_bridge() {
+    let main = TestServer::with("").await;
     let bridge = bridge_to(&main).await;
     let mut stream = bridge.client().events("/v1/events").await;
     new_session(&main.client()).await;
-    let place = stream.expect("session::created").await.id.unwrap();
+    let test = stream.expect("session::created").await.id.unwrap();
     drop(stream);
     let mut gone = Vec::new();
     for _ in 0..3 {
@@ -83,7 +83,7 @@ async fn a_session_that_is_gone_is_told_whole_over_a_bridge() {
         main.client().delete(&format!("/v1/sessions/{id}")).await.ok();
         gone.push(id);
     }
-    let client = bridge.client().with("last-event-id", &place);
+    let client = bridge.client().with("last-event-id", &test);
     let mut stream = client.events("/v1/events").await;
     for id in gone {
         for name in ["session::created", "session::message-added", "session::deleted"] {
@@ -96,7 +96,7 @@ async fn a_session_that_is_gone_is_told_whole_over_a_bridge() {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_instances_that_append_to_one_session_lose_nothing() {
     const EACH: usize = 20;
-    let main = Place::with("").await;
+    let main = TestServer::with("").await;
     let (left, right) = (bridge_to(&main).await, bridge_to(&main).await);
     let id = new_session(&main.client()).await;
     let writing = |client: Client, mark: &'static str, id: String| async move {
@@ -126,7 +126,7 @@ async fn two_instances_that_append_to_one_session_lose_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bridge_does_not_answer_for_the_store() {
-    let main = Place::with("").await;
+    let main = TestServer::with("").await;
     let bridge = bridge_to(&main).await;
     let mut worker = bridge.worker().await;
     let (_, text) = worker.refused("session::store::list-metas", json!({})).await;
@@ -135,7 +135,7 @@ async fn a_bridge_does_not_answer_for_the_store() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_main_that_goes_away_gives_clear_errors_and_recovers() {
-    let main = Place::with("").await;
+    let main = TestServer::with("").await;
     let address = main.bus();
     let bridge = bridge_that_waits(&main, 2000).await;
     let client = bridge.client();
@@ -155,7 +155,7 @@ async fn a_main_that_goes_away_gives_clear_errors_and_recovers() {
 
 /// Makes many calls at once, on many sessions and on one. Each must fail because the main is missing, without waiting
 /// for the others.
-async fn all_fail_together(bridge: &Place) {
+async fn all_fail_together(bridge: &TestServer) {
     const EACH: usize = 20;
     let mut calls = tokio::task::JoinSet::new();
     for n in 0..EACH {
@@ -195,14 +195,15 @@ async fn an_instance_whose_main_never_answered_is_not_ready() {
 async fn a_bridge_that_is_refused_says_what_to_change() {
     let dir = std::sync::Arc::new(tempfile::tempdir().unwrap());
     let weak = token(dir.path(), json!({}), &[bough_service::Right::Read]);
-    let main = Place::again(dir).await;
+    let main = TestServer::again(dir).await;
     let without = bridge_to(&main).await;
     let other = bridge_to(&without).await;
     let with = |token: &str| {
         let config = format!("{{url: 'ws://{}', token: '{token}'}}", main.bus());
         format!("adapter: {{name: bridge, config: {config}}}")
     };
-    let (wrong, weak) = (Place::with(&with("nonsense")).await, Place::with(&with(&weak)).await);
+    let (wrong, weak) =
+        (TestServer::with(&with("nonsense")).await, TestServer::with(&with(&weak)).await);
     let cases = [
         (&without, "asks for a token; give adapter.config.token"),
         (&wrong, "does not take the token in adapter.config.token"),
@@ -260,15 +261,15 @@ async fn a_bridge_to_itself_is_refused_however_it_is_spelt() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_misconfigured_bridge_is_refused_while_running_and_fatal_at_boot() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let id = new_session(&client).await;
     let own = format!(
         "adapter: {{name: bridge, config: {{url: 'ws://localhost:{}'}}}}",
-        place.bus().port()
+        test.bus().port()
     );
     for (count, config) in ["adapter: {name: bridge}", own.as_str()].iter().enumerate() {
-        place.reconfigure(config);
+        test.reconfigure(config);
         until(async || {
             client.get("/v1/config/status").await.json()["rejected_reloads"] == count + 1
         })
@@ -279,7 +280,7 @@ async fn a_misconfigured_bridge_is_refused_while_running_and_fatal_at_boot() {
             "what ran still runs"
         );
     }
-    place.reconfigure("adapter: {name: bridge, config: {url: 'http://main'}}");
-    let dir = place.stop().await;
+    test.reconfigure("adapter: {name: bridge, config: {url: 'http://main'}}");
+    let dir = test.stop().await;
     assert!(bough_server::Server::start(options(dir.path())).await.is_err(), "no silent fall-back");
 }

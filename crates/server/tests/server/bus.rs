@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::client::Worker;
-use crate::place::Place;
+use crate::test_server::TestServer;
 
 fn message(text: &str) -> Value {
     json!({"role": "user", "content": [{"type": "text", "text": text}], "timestamp": 1})
@@ -11,8 +11,8 @@ fn message(text: &str) -> Value {
 
 #[tokio::test]
 async fn functions_are_called_and_answered() {
-    let place = Place::in_memory().await;
-    let mut worker = place.worker().await;
+    let test = TestServer::in_memory().await;
+    let mut worker = test.worker().await;
     assert_eq!(worker.capabilities.as_deref(), Some("tcp-nodelay"));
     let made = worker.call("session::create", json!({"title": "t"})).await;
     let id = made["session_id"].clone();
@@ -32,8 +32,8 @@ async fn functions_are_called_and_answered() {
 
 #[tokio::test]
 async fn errors_have_the_words_that_clients_match_on() {
-    let place = Place::in_memory().await;
-    let mut worker = place.worker().await;
+    let test = TestServer::in_memory().await;
+    let mut worker = test.worker().await;
     let (code, text) = worker.refused("session::messages", json!({"session_id": "nope"})).await;
     assert_eq!(code, "invocation_failed");
     assert_eq!(text, "handler error: session/not_found: session nope does not exist");
@@ -49,8 +49,8 @@ async fn errors_have_the_words_that_clients_match_on() {
 
 #[tokio::test]
 async fn a_frame_that_cannot_be_read_is_answered_where_there_is_an_id() {
-    let place = Place::in_memory().await;
-    let mut worker = place.worker().await;
+    let test = TestServer::in_memory().await;
+    let mut worker = test.worker().await;
     let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
     let frames = [
         r#"{"type":"invokefunction","invocation_id":"a","function_id":7}"#.to_owned(),
@@ -75,8 +75,8 @@ async fn a_frame_that_cannot_be_read_is_answered_where_there_is_an_id() {
 
 #[tokio::test]
 async fn all_six_triggers_are_delivered_with_their_filters() {
-    let place = Place::in_memory().await;
-    let mut worker = place.worker().await;
+    let test = TestServer::in_memory().await;
+    let mut worker = test.worker().await;
     let types = [
         "created",
         "message-added",
@@ -118,8 +118,8 @@ async fn all_six_triggers_are_delivered_with_their_filters() {
 
 #[tokio::test]
 async fn a_malformed_filter_is_refused_in_the_originals_words() {
-    let place = Place::in_memory().await;
-    let mut worker = place.worker().await;
+    let test = TestServer::in_memory().await;
+    let mut worker = test.worker().await;
     worker.host("ui::on").await;
     worker.bind("t", "session::message-added", "ui::on", json!({"sesion_id": "s"})).await;
     let refused = worker.next(|frame| frame["type"] == "triggerregistrationresult").await;
@@ -133,8 +133,8 @@ async fn a_malformed_filter_is_refused_in_the_originals_words() {
 
 #[tokio::test]
 async fn a_function_is_found_on_another_connection() {
-    let place = Place::in_memory().await;
-    let (mut caller, mut host) = (place.worker().await, place.worker().await);
+    let test = TestServer::in_memory().await;
+    let (mut caller, mut host) = (test.worker().await, test.worker().await);
     host.host("math::double").await;
     host.call("engine::workers::register", json!({"name": "host", "runtime": "test"})).await;
     let calling = caller.call("math::double", json!({"n": 4}));
@@ -163,8 +163,8 @@ async fn a_function_is_found_on_another_connection() {
 
 #[tokio::test]
 async fn a_call_ends_when_its_host_goes_away() {
-    let place = Place::in_memory().await;
-    let (mut caller, mut host) = (place.worker().await, place.worker().await);
+    let test = TestServer::in_memory().await;
+    let (mut caller, mut host) = (test.worker().await, test.worker().await);
     host.host("slow::one").await;
     host.call("engine::workers::list", json!({})).await;
     let leaving = async {
@@ -178,8 +178,8 @@ async fn a_call_ends_when_its_host_goes_away() {
 #[tokio::test]
 async fn every_call_ends_when_its_host_goes_away_however_many_there_are() {
     const CALLS: usize = 1000;
-    let place = Place::in_memory().await;
-    let (mut caller, mut host) = (place.worker().await, place.worker().await);
+    let test = TestServer::in_memory().await;
+    let (mut caller, mut host) = (test.worker().await, test.worker().await);
     host.host("slow::one").await;
     host.call("engine::workers::list", json!({})).await;
     for n in 0..CALLS {
@@ -200,9 +200,9 @@ async fn every_call_ends_when_its_host_goes_away_however_many_there_are() {
 
 #[tokio::test]
 async fn a_worker_that_is_back_before_its_old_connection_is_known_to_be_dead_hears_everything() {
-    let place = Place::in_memory().await;
-    let mut writer = place.worker().await;
-    let (mut old, mut back) = (place.worker().await, place.worker().await);
+    let test = TestServer::in_memory().await;
+    let mut writer = test.worker().await;
+    let (mut old, mut back) = (test.worker().await, test.worker().await);
     for worker in [&mut old, &mut back] {
         worker.host("ui::on").await;
         worker.bind("same-id", "session::created", "ui::on", json!({})).await;
@@ -228,8 +228,9 @@ async fn a_worker_that_is_back_before_its_old_connection_is_known_to_be_dead_hea
 
 #[tokio::test]
 async fn a_message_that_is_too_large_is_refused_with_a_reason() {
-    let place = Place::with("adapter: {name: memory}\nlimits: {bus_message_bytes: 65536}").await;
-    let mut worker = place.worker().await;
+    let test =
+        TestServer::with("adapter: {name: memory}\nlimits: {bus_message_bytes: 65536}").await;
+    let mut worker = test.worker().await;
     worker.send_text(&"x".repeat(8 * 1024 * 1024)).await;
     let (code, reason) = worker.closed().await;
     assert_eq!(code, 1009);
@@ -238,8 +239,8 @@ async fn a_message_that_is_too_large_is_refused_with_a_reason() {
 
 #[tokio::test]
 async fn a_call_that_its_host_can_never_take_says_so() {
-    let place = Place::in_memory().await;
-    let (mut caller, mut host) = (place.worker().await, place.worker().await);
+    let test = TestServer::in_memory().await;
+    let (mut caller, mut host) = (test.worker().await, test.worker().await);
     host.host("old::one").await;
     host.call("engine::workers::register", json!({"runtime": "python", "version": "0.19.7"})).await;
     let (_, text) = caller.refused("old::one", json!({"d": "x".repeat(2_000_000)})).await;
@@ -254,15 +255,15 @@ async fn workers(worker: &mut Worker) -> usize {
 
 #[tokio::test]
 async fn a_subscriber_that_comes_back_missed_nothing() {
-    let place = Place::in_memory().await;
-    let mut writer = place.worker().await;
+    let test = TestServer::in_memory().await;
+    let mut writer = test.worker().await;
     let made = writer.call("session::create", json!({})).await;
     let id = made["session_id"].clone();
     let mut texts = Vec::new();
     let mut round = 0;
     let alone = workers(&mut writer).await;
     while texts.len() < 3 {
-        let mut reader = place.worker().await;
+        let mut reader = test.worker().await;
         reader.host("ui::on").await;
         reader.bind("same-id", "session::message-added", "ui::on", json!({"session_id": id})).await;
         reader.call("engine::workers::list", json!({})).await;
@@ -286,8 +287,8 @@ async fn a_subscriber_that_comes_back_missed_nothing() {
 
 #[tokio::test]
 async fn a_trigger_type_of_another_worker_is_routed_to_it() {
-    let place = Place::in_memory().await;
-    let (mut subscriber, mut owner) = (place.worker().await, place.worker().await);
+    let test = TestServer::in_memory().await;
+    let (mut subscriber, mut owner) = (test.worker().await, test.worker().await);
     subscriber.host("ui::tick").await;
     subscriber.bind("early", "clock::tick", "ui::tick", json!({"every": 1})).await;
     subscriber.call("engine::workers::list", json!({})).await;
@@ -318,8 +319,8 @@ async fn a_trigger_type_of_another_worker_is_routed_to_it() {
 
 #[tokio::test]
 async fn bridges_hear_of_everything_in_envelopes() {
-    let place = Place::in_memory().await;
-    let mut bridge = place.worker().await;
+    let test = TestServer::in_memory().await;
+    let mut bridge = test.worker().await;
     bridge.host("session::bridge::recv::1").await;
     bridge.bind("b", "session::store::events", "session::bridge::recv::1", json!({})).await;
     let body = json!({"title": "t", "metadata": {"owner": "u"}});
@@ -333,8 +334,8 @@ async fn bridges_hear_of_everything_in_envelopes() {
 /// Deliveries wait for a subscriber that takes none; no other subscriber waits for it.
 #[tokio::test]
 async fn a_subscriber_that_stands_still_slows_no_appender() {
-    let place = Place::in_memory().await;
-    let (mut stuck, mut writer) = (place.worker().await, place.worker().await);
+    let test = TestServer::in_memory().await;
+    let (mut stuck, mut writer) = (test.worker().await, test.worker().await);
     let made = writer.call("session::create", json!({})).await;
     let session = made["session_id"].as_str().unwrap();
     stuck.host("ui::on").await;
@@ -357,8 +358,8 @@ async fn a_subscriber_that_stands_still_slows_no_appender() {
 
 #[tokio::test]
 async fn a_close_is_answered_with_a_close() {
-    let place = Place::in_memory().await;
-    let mut worker = place.worker().await;
+    let test = TestServer::in_memory().await;
+    let mut worker = test.worker().await;
     worker.close(1000).await;
     assert_eq!(worker.closed().await.0, 1000);
     assert!(worker.is_over().await, "the server ends the connection first");
@@ -366,19 +367,19 @@ async fn a_close_is_answered_with_a_close() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_ends_does_not_wait_for_its_clients() {
-    let place = Place::in_memory().await;
-    let mut worker = place.worker().await;
+    let test = TestServer::in_memory().await;
+    let mut worker = test.worker().await;
     worker.host("ui::on").await;
-    let stopping = tokio::spawn(place.stop());
+    let stopping = tokio::spawn(test.stop());
     assert_eq!(worker.closed().await.0, 1001);
     assert!(worker.is_over().await);
     stopping.await.unwrap();
 }
 
 #[tokio::test]
-async fn what_is_on_the_bus_is_told_in_the_shapes_of_the_engine() {
-    let place = Place::in_memory().await;
-    let mut worker = place.worker().await;
+async fn what_is_on_the_bus_is_delivered_in_the_shapes_of_the_engine() {
+    let test = TestServer::in_memory().await;
+    let mut worker = test.worker().await;
     worker.call("engine::workers::register", json!({"runtime": "node", "name": "ui"})).await;
     worker.host("ui::on").await;
     worker.bind("t", "session::created", "ui::on", json!({"metadata": {"a": 1}})).await;
@@ -413,9 +414,9 @@ async fn what_is_on_the_bus_is_told_in_the_shapes_of_the_engine() {
 /// A client that binds under another id each time is the same subscriber; one that unregisters is not.
 #[tokio::test]
 async fn a_binding_is_known_by_what_it_asks_for() {
-    let place = Place::in_memory().await;
-    let mut writer = place.worker().await;
-    let mut first = place.worker().await;
+    let test = TestServer::in_memory().await;
+    let mut writer = test.worker().await;
+    let mut first = test.worker().await;
     first.host("ui::on").await;
     first.bind("one", "session::created", "ui::on", json!({})).await;
     first.call("engine::workers::list", json!({})).await;
@@ -426,7 +427,7 @@ async fn a_binding_is_known_by_what_it_asks_for() {
     };
     while workers(&mut writer).await > 2 {}
     writer.call("session::create", json!({"title": "missed"})).await;
-    let mut second = place.worker().await;
+    let mut second = test.worker().await;
     second.host("ui::on").await;
     second.bind("two", "session::created", "ui::on", json!({})).await;
     let call = second.called("ui::on").await;
@@ -447,9 +448,9 @@ async fn a_binding_is_known_by_what_it_asks_for() {
 async fn without_a_count_that_outlives_the_process_a_binding_goes_on_at_the_present() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().display();
-    let place =
-        Place::with(&format!("adapter: {{name: fs, config: {{data_dir: '{folder}'}}}}")).await;
-    let mut first = place.worker().await;
+    let test =
+        TestServer::with(&format!("adapter: {{name: fs, config: {{data_dir: '{folder}'}}}}")).await;
+    let mut first = test.worker().await;
     first.host("ui::on").await;
     first.bind("one", "session::created", "ui::on", json!({})).await;
     first.call("session::create", json!({"title": "heard"})).await;
@@ -457,11 +458,11 @@ async fn without_a_count_that_outlives_the_process_a_binding_goes_on_at_the_pres
     first.answer(&call, json!({})).await;
     first.call("engine::workers::list", json!({})).await;
     drop(first);
-    let mut writer = place.worker().await;
+    let mut writer = test.worker().await;
     writer.call("session::create", json!({"title": "before the restart"})).await;
     drop(writer);
-    let place = Place::again(place.stop().await).await;
-    let mut second = place.worker().await;
+    let test = TestServer::again(test.stop().await).await;
+    let mut second = test.worker().await;
     second.host("ui::on").await;
     second.bind("two", "session::created", "ui::on", json!({})).await;
     second.call("session::create", json!({"title": "after it"})).await;
@@ -471,8 +472,8 @@ async fn without_a_count_that_outlives_the_process_a_binding_goes_on_at_the_pres
 /// SDK 0.26 has no triggers: it observes, once the server announces that it can.
 #[tokio::test]
 async fn sdk_0_26_observes_sessions() {
-    let place = Place::in_memory().await;
-    let mut worker = place.worker().await;
+    let test = TestServer::in_memory().await;
+    let mut worker = test.worker().await;
     worker.host("ui::on").await;
     let observe = |id: &str, source: serde_json::Value| json!({"type": "observe", "id": id, "source": source, "target": {"function_id": "ui::on"}});
     let result = async |worker: &mut crate::client::Worker, frame| {
@@ -508,8 +509,8 @@ async fn sdk_0_26_observes_sessions() {
 #[tokio::test]
 async fn ids_may_hold_control_characters() {
     for adapter in ["native", "memory"] {
-        let place = Place::with(&format!("adapter: {{name: {adapter}}}")).await;
-        let mut worker = place.worker().await;
+        let test = TestServer::with(&format!("adapter: {{name: {adapter}}}")).await;
+        let mut worker = test.worker().await;
         let id = "line\nbreak\u{0}\u{1b}[31m\u{85}";
         worker.call("session::ensure", json!({"session_id": id})).await;
         let entry = json!({"session_id": id, "entry_id": "e\r\n", "message": message("hi")});

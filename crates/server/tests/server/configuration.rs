@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bough_service::Right;
 use serde_json::{Value, json};
 
-use crate::place::{Place, token};
+use crate::test_server::{TestServer, token};
 
 fn entry() -> Value {
     json!({"id": "mail", "name": "Mail", "description": "Sends mail.",
@@ -14,8 +14,8 @@ fn entry() -> Value {
 
 #[tokio::test]
 async fn a_worker_registers_reads_and_changes_its_settings() {
-    let place = Place::in_memory().await;
-    let (mut worker, mut other) = (place.worker().await, place.worker().await);
+    let test = TestServer::in_memory().await;
+    let (mut worker, mut other) = (test.worker().await, test.worker().await);
     let (code, text) = worker.refused("configuration::get", json!({"id": "mail"})).await;
     assert_eq!(code, "NOT_REGISTERED");
     assert!(text.starts_with("NOT_REGISTERED: "), "{text}");
@@ -61,17 +61,17 @@ async fn a_worker_registers_reads_and_changes_its_settings() {
 
 #[tokio::test]
 async fn settings_of_workers_are_there_after_a_restart() {
-    let place = Place::with("").await;
-    place.worker().await.call("configuration::register", entry()).await;
-    let place = Place::again(place.stop().await).await;
-    let read = place.worker().await.call("configuration::get", json!({"id": "mail"})).await;
+    let test = TestServer::with("").await;
+    test.worker().await.call("configuration::register", entry()).await;
+    let test = TestServer::again(test.stop().await).await;
+    let read = test.worker().await.call("configuration::get", json!({"id": "mail"})).await;
     assert_eq!(read["value"], json!({"host": "a"}));
 }
 
 #[tokio::test]
 async fn our_own_settings_are_read_and_not_changed() {
-    let place = Place::by_file("default_list_limit: 7").await;
-    let mut worker = place.worker().await;
+    let test = TestServer::by_file("default_list_limit: 7").await;
+    let mut worker = test.worker().await;
     let own = json!({"id": "session-manager"});
     let read = worker.call("configuration::get", own.clone()).await;
     assert_eq!(read["value"]["default_list_limit"], 7);
@@ -86,8 +86,8 @@ async fn our_own_settings_are_read_and_not_changed() {
 
 #[tokio::test]
 async fn what_cannot_be_registered_is_refused_with_the_engines_codes() {
-    let place = Place::in_memory().await;
-    let mut worker = place.worker().await;
+    let test = TestServer::in_memory().await;
+    let mut worker = test.worker().await;
     let cases = [
         ("configuration::register", json!({"id": "", "schema": {}}), "INVALID_ID"),
         ("configuration::register", json!({"id": "a\u{7}", "schema": {}}), "INVALID_ID"),
@@ -104,8 +104,8 @@ async fn what_cannot_be_registered_is_refused_with_the_engines_codes() {
 
 #[tokio::test]
 async fn the_functions_are_listed_and_a_worker_that_hosts_them_is_asked_instead() {
-    let place = Place::in_memory().await;
-    let (mut caller, mut host) = (place.worker().await, place.worker().await);
+    let test = TestServer::in_memory().await;
+    let (mut caller, mut host) = (test.worker().await, test.worker().await);
     let asked = json!({"function_id": "configuration::get"});
     let shown = caller.call("engine::functions::info", asked.clone()).await;
     assert_eq!(shown["worker_name"], "configuration");
@@ -130,13 +130,13 @@ async fn one_tenant_does_not_see_the_settings_of_another() {
     let rights = [Right::Read, Right::Write];
     let tokens = ["a", "b"].map(|tenant| token(dir.path(), json!({"tenant": tenant}), &rights));
     let reads = token(dir.path(), json!({"tenant": "a"}), &[Right::Read]);
-    let place = Place::again(dir).await;
-    let mut first = place.worker_with(&tokens[0]).await;
+    let test = TestServer::again(dir).await;
+    let mut first = test.worker_with(&tokens[0]).await;
     first.call("configuration::register", entry()).await;
-    let mut second = place.worker_with(&tokens[1]).await;
+    let mut second = test.worker_with(&tokens[1]).await;
     let (code, _) = second.refused("configuration::get", json!({"id": "mail"})).await;
     assert_eq!(code, "NOT_REGISTERED");
-    let mut reader = place.worker_with(&reads).await;
+    let mut reader = test.worker_with(&reads).await;
     assert_eq!(reader.call("configuration::get", json!({"id": "mail"})).await["id"], "mail");
     let set = json!({"id": "mail", "value": 1});
     let (code, _) = reader.refused("configuration::set", set).await;

@@ -3,7 +3,7 @@
 use bough_service::Right;
 use serde_json::json;
 
-use crate::place::{Place, token};
+use crate::test_server::{TestServer, token};
 
 /// The addresses of the files that the page names.
 fn assets(page: &str) -> Vec<&str> {
@@ -12,8 +12,8 @@ fn assets(page: &str) -> Vec<&str> {
 
 #[tokio::test]
 async fn the_page_allows_nothing_from_elsewhere_and_is_asked_for_every_time() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let page = client.get("/").await;
     assert_eq!(page.status, 200);
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
@@ -34,8 +34,8 @@ async fn the_page_allows_nothing_from_elsewhere_and_is_asked_for_every_time() {
 
 #[tokio::test]
 async fn files_are_kept_for_good_under_an_address_with_their_digest() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let page = client.get("/").await.text;
     let files = assets(&page);
     assert!(!files.is_empty(), "{page}");
@@ -57,8 +57,8 @@ async fn files_are_kept_for_good_under_an_address_with_their_digest() {
 async fn the_page_needs_no_token_and_what_it_shows_does() {
     let dir = std::sync::Arc::new(tempfile::tempdir().unwrap());
     token(dir.path(), json!({}), &[Right::Read]);
-    let place = Place::again(dir).await;
-    let client = place.client();
+    let test = TestServer::again(dir).await;
+    let client = test.client();
     let page = client.get("/").await;
     assert_eq!(page.status, 200);
     for path in assets(&page.text) {

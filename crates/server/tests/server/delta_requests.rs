@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::client::{Client, EventStream};
-use crate::place::Place;
 use crate::streams::reply;
+use crate::test_server::TestServer;
 
 const SESSION: &str = "/v1/sessions/s";
 const ENTRY: &str = "/v1/sessions/s/entries/r";
@@ -27,8 +27,8 @@ async fn text(client: &Client) -> String {
 
 #[tokio::test]
 async fn each_line_is_acknowledged_when_it_is_durable() {
-    let place = Place::with("").await;
-    let client = place.client();
+    let test = TestServer::with("").await;
+    let client = test.client();
     begin(&client).await;
     let mut request = client.deltas(DELTAS).await;
     request.send("{\"block\":0,\"text\":\"one \"}\n").await;
@@ -55,8 +55,8 @@ async fn each_line_is_acknowledged_when_it_is_durable() {
 
 #[tokio::test]
 async fn a_request_that_breaks_leaves_its_message_aborted() {
-    let place = Place::with("").await;
-    let client = place.client();
+    let test = TestServer::with("").await;
+    let client = test.client();
     begin(&client).await;
     let mut events = client.events("/v1/sessions/s/events?after=start").await;
     let mut request = client.deltas(DELTAS).await;
@@ -73,8 +73,8 @@ async fn a_request_that_breaks_leaves_its_message_aborted() {
 /// A body that ends well is whole: what it holds is taken or refused, never passed over.
 #[tokio::test]
 async fn a_last_line_needs_no_line_break() {
-    let place = Place::with("").await;
-    let client = place.client();
+    let test = TestServer::with("").await;
+    let client = test.client();
     begin(&client).await;
     let mut request = client.deltas(DELTAS).await;
     request.send("{\"block\":0,\"text\":\"one\"}\n{\"block\":0,\"text\":\" two\"}").await;
@@ -93,8 +93,8 @@ async fn a_last_line_needs_no_line_break() {
 
 #[tokio::test]
 async fn a_message_may_be_finished_after_its_request() {
-    let place = Place::with("").await;
-    let client = place.client();
+    let test = TestServer::with("").await;
+    let client = test.client();
     begin(&client).await;
     let mut request = client.deltas(DELTAS).await;
     request.send("{\"block\":0,\"text\":\"one\"}\n").await;
@@ -107,8 +107,8 @@ async fn a_message_may_be_finished_after_its_request() {
 
 #[tokio::test]
 async fn what_cannot_be_taken_is_said_in_the_answer() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     begin(&client).await;
     let long = format!("{{\"block\":0,\"text\":\"{}\"}}\n", "x".repeat(1024 * 1024));
     for (line, code) in [

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::http::{new_session, user};
-use crate::place::Place;
+use crate::test_server::TestServer;
 
 async fn patch(client: &Client, path: &str, body: Value) -> crate::client::Answer {
     client.send("PATCH", path, Some(body.to_string())).await
@@ -21,8 +21,8 @@ fn ids(page: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn one_batch_creates_a_session_with_messages_documents_and_metadata() {
-    let place = Place::with("adapter: {name: native}").await;
-    let client = place.client();
+    let test = TestServer::with("adapter: {name: native}").await;
+    let client = test.client();
     let batch = json!({
         "create": true,
         "meta": {"title": "made", "metadata": {"owner": "u"}},
@@ -59,8 +59,8 @@ async fn one_batch_creates_a_session_with_messages_documents_and_metadata() {
 
 #[tokio::test]
 async fn nothing_of_a_batch_is_there_when_one_entry_is_refused() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let batch = json!({"create": true, "entries": [
         {"message": {"role": "user", "content": "x"}},
         {"format": "anthropic", "message": {"role": "nobody"}},
@@ -73,8 +73,8 @@ async fn nothing_of_a_batch_is_there_when_one_entry_is_refused() {
 
 #[tokio::test]
 async fn a_document_is_kept_byte_for_byte() {
-    let place = Place::with("adapter: {name: native}").await;
-    let client = place.client();
+    let test = TestServer::with("adapter: {name: native}").await;
+    let client = test.client();
     let id = new_session(&client).await;
     let data =
         r#"{"z":1.0,"a":123456789012345678901234567890,"e":1e2,"nested":{"b":[1,2.50],"a":null}}"#;
@@ -94,8 +94,8 @@ async fn a_document_is_kept_byte_for_byte() {
 
 #[tokio::test]
 async fn entries_are_read_by_key() {
-    let place = Place::with("adapter: {name: native}").await;
-    let client = place.client();
+    let test = TestServer::with("adapter: {name: native}").await;
+    let client = test.client();
     let id = new_session(&client).await;
     let path = format!("/v1/sessions/{id}/entries");
     for n in 0..6 {
@@ -137,8 +137,8 @@ async fn entries_are_read_by_key() {
 
 #[tokio::test]
 async fn a_message_comes_back_in_its_own_format_and_in_others() {
-    let place = Place::with("adapter: {name: native}").await;
-    let client = place.client();
+    let test = TestServer::with("adapter: {name: native}").await;
+    let client = test.client();
     let id = new_session(&client).await;
     let path = format!("/v1/sessions/{id}/entries");
     // Spelled as no mapping would spell it.
@@ -163,8 +163,8 @@ async fn a_message_comes_back_in_its_own_format_and_in_others() {
 
 #[tokio::test]
 async fn the_metadata_of_a_session_name_its_format() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     client.put("/v1/sessions/g", json!({"metadata": {"message_format": "gemini"}})).await.ok();
     let said = json!({"message": {"role": "user", "parts": [{"text": "hello"}]}});
     client.post("/v1/sessions/g/entries", said).await.ok();
@@ -186,8 +186,8 @@ async fn the_metadata_of_a_session_name_its_format() {
 
 #[tokio::test]
 async fn the_same_id_with_another_content_is_refused_over_http() {
-    let place = Place::with("adapter: {name: native}").await;
-    let client = place.client();
+    let test = TestServer::with("adapter: {name: native}").await;
+    let client = test.client();
     let id = new_session(&client).await;
     let path = format!("/v1/sessions/{id}/entries");
     let said =
@@ -207,8 +207,8 @@ async fn the_same_id_with_another_content_is_refused_over_http() {
     client.post(&path, begun("x")).await.ok();
     client.post(&format!("{path}/s/delta"), json!({"block": 0, "text": "y"})).await.ok();
     client.post(&format!("{path}/s/finish"), json!({"stop_reason": "length"})).await.ok();
-    let place = Place::again(place.stop().await).await;
-    let client = place.client();
+    let test = TestServer::again(test.stop().await).await;
+    let client = test.client();
     let keyed = client.with("idempotency-key", "k");
     assert_eq!(keyed.post(&path, user("one")).await.ok(), one);
     assert_eq!(keyed.post(&path, user("two")).await.problem(422), "session/other_content");
@@ -224,8 +224,8 @@ async fn the_same_id_with_another_content_is_refused_over_http() {
 
 #[tokio::test]
 async fn four_clients_that_pop_get_each_message_once() {
-    let place = Place::with("adapter: {name: native}").await;
-    let client = place.client();
+    let test = TestServer::with("adapter: {name: native}").await;
+    let client = test.client();
     let id = new_session(&client).await;
     let entries: Vec<Value> =
         (0..100).map(|n| json!({"message": {"role": "user", "content": n.to_string()}})).collect();
@@ -260,8 +260,8 @@ async fn four_clients_that_pop_get_each_message_once() {
 
 #[tokio::test]
 async fn a_label_does_not_move_the_leaf_for_who_appends() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let id = new_session(&client).await;
     let path = format!("/v1/sessions/{id}/entries");
     let leaf = client.post(&path, user("a")).await.ok()["entry_id"].clone();
@@ -276,8 +276,8 @@ async fn a_label_does_not_move_the_leaf_for_who_appends() {
 
 #[tokio::test]
 async fn metadata_are_merged_and_compared() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let id = new_session(&client).await;
     let path = format!("/v1/sessions/{id}");
     patch(&client, &path, json!({"metadata": {"a": 1, "b": {"c": 1, "d": 2}}})).await.ok();
@@ -300,8 +300,8 @@ async fn metadata_are_merged_and_compared() {
 
 #[tokio::test]
 async fn an_entry_whose_parent_is_null_begins_a_new_tree() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let text = |text: &str| json!({"message": {"role": "user", "content": text}});
     let root = |content: &str| {
         let mut entry = text(content);
@@ -320,7 +320,7 @@ async fn an_entry_whose_parent_is_null_begins_a_new_tree() {
     let page = client.get("/v1/sessions/s/messages").await.ok();
     assert_eq!(page["messages"].as_array().unwrap().len(), 1, "the newest tree is the active one");
     // On the bus `null` is ignored, as in session-manager.
-    let mut worker = place.worker().await;
+    let mut worker = test.worker().await;
     let message =
         json!({"role": "user", "content": [{"type": "text", "text": "f"}], "timestamp": 1});
     let request = json!({"session_id": "s", "parent_id": null, "message": message});

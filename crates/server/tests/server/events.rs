@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, Event};
 use crate::http::{new_session, user};
-use crate::place::Place;
+use crate::test_server::TestServer;
 
 fn texts(events: &[Event]) -> Vec<&str> {
     let text = |event: &'_ Event| event.data.pointer("/payload/message/content/0/text").cloned();
@@ -22,9 +22,9 @@ async fn append(client: &Client, id: &str, text: &str) -> Value {
 }
 
 #[tokio::test]
-async fn events_are_told_in_order_with_their_place() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+async fn events_are_delivered_in_order_with_their_place() {
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let mut all = client.events("/v1/events").await;
     let id = new_session(&client).await;
     let mut one = client.events(&format!("/v1/sessions/{id}/events")).await;
@@ -46,8 +46,8 @@ async fn events_are_told_in_order_with_their_place() {
 
 #[tokio::test]
 async fn a_stream_goes_on_after_the_last_event_that_was_seen() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let id = new_session(&client).await;
     // The newest events of all sessions are in memory while they have a subscriber.
     let _follower = client.events("/v1/events").await;
@@ -60,11 +60,11 @@ async fn a_stream_goes_on_after_the_last_event_that_was_seen() {
         let first = stream.expect("session::message-added").await;
         drop(stream);
         append(&client, &id, "3").await;
-        let place = first.id.clone().unwrap();
+        let cursor = first.id.clone().unwrap();
         let mut resumed = if header {
-            client.with("last-event-id", &place).events(&path).await
+            client.with("last-event-id", &cursor).events(&path).await
         } else {
-            client.events(&format!("{path}?after={place}")).await
+            client.events(&format!("{path}?after={cursor}")).await
         };
         let second = resumed.expect("session::message-added").await;
         let third = resumed.expect("session::message-added").await;
@@ -73,9 +73,9 @@ async fn a_stream_goes_on_after_the_last_event_that_was_seen() {
 }
 
 #[tokio::test]
-async fn every_event_is_told_once_however_often_the_connection_breaks() {
-    let place = Place::with("").await;
-    let client = place.client();
+async fn every_event_is_delivered_once_however_often_the_connection_breaks() {
+    let test = TestServer::with("").await;
+    let client = test.client();
     let id = new_session(&client).await;
     let path = format!("/v1/sessions/{id}/events");
     let writing = {
@@ -109,17 +109,17 @@ async fn every_event_is_told_once_however_often_the_connection_breaks() {
 
 #[tokio::test]
 async fn a_session_stream_goes_on_after_a_restart() {
-    let place = Place::with("").await;
-    let client = place.client();
+    let test = TestServer::with("").await;
+    let client = test.client();
     let id = new_session(&client).await;
     let path = format!("/v1/sessions/{id}/events");
     let mut stream = client.events(&path).await;
     append(&client, &id, "1").await;
     let first = stream.expect("session::message-added").await;
     append(&client, &id, "2").await;
-    let dir = place.stop().await;
-    let place = Place::again(dir).await;
-    let client = place.client();
+    let dir = test.stop().await;
+    let test = TestServer::again(dir).await;
+    let client = test.client();
     let mut resumed = client.with("last-event-id", &first.id.unwrap()).events(&path).await;
     append(&client, &id, "3").await;
     let second = resumed.expect("session::message-added").await;
@@ -129,10 +129,10 @@ async fn a_session_stream_goes_on_after_a_restart() {
 
 /// All stored events are delivered from the beginning, and then new ones.
 #[tokio::test]
-async fn all_sessions_are_told_from_the_start() {
+async fn all_sessions_are_delivered_from_the_start() {
     for config in ["", "adapter: {name: memory}"] {
-        let place = Place::with(config).await;
-        let client = place.client();
+        let test = TestServer::with(config).await;
+        let client = test.client();
         let (one, two) = (new_session(&client).await, new_session(&client).await);
         append(&client, &one, "1").await;
         append(&client, &two, "2").await;
@@ -162,15 +162,15 @@ async fn a_start_that_is_no_longer_kept_is_a_gap() {
     let dir = Arc::new(tempfile::tempdir().unwrap());
     let fs = format!("{{name: fs, config: {{data_dir: '{}'}}}}", dir.path().join("f").display());
     for config in [format!("adapter: {fs}"), String::new()] {
-        let place = Place::with(&config).await;
-        let id = new_session(&place.client()).await;
-        let dir = place.stop().await;
+        let test = TestServer::with(&config).await;
+        let id = new_session(&test.client()).await;
+        let dir = test.stop().await;
         // Changes are stored in the catalogue.
         for name in ["catalogue.sqlite", "catalogue.sqlite-wal", "catalogue.sqlite-shm"] {
             let _ = std::fs::remove_file(dir.path().join(name)).is_ok();
         }
-        let place = Place::again(dir).await;
-        let client = place.client();
+        let test = TestServer::again(dir).await;
+        let client = test.client();
         let mut stream = client.events("/v1/events?after=start").await;
         stream.expect("gap").await;
         append(&client, &id, "after").await;
@@ -181,8 +181,8 @@ async fn a_start_that_is_no_longer_kept_is_a_gap() {
 
 #[tokio::test]
 async fn a_snapshot_comes_before_what_follows() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let id = new_session(&client).await;
     append(&client, &id, "before").await;
     let mut stream = client.events(&format!("/v1/sessions/{id}/events?snapshot=true")).await;
@@ -196,8 +196,8 @@ async fn a_snapshot_comes_before_what_follows() {
 
 #[tokio::test]
 async fn filters_choose_types_roles_and_metadata() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let query = "types=session::message-added&roles=assistant&metadata.owner=u_1";
     let mut stream = client.events(&format!("/v1/events?{query}")).await;
     let assistant = |text: &str| {
@@ -219,8 +219,8 @@ async fn filters_choose_types_roles_and_metadata() {
 
 #[tokio::test]
 async fn a_place_of_another_life_is_a_gap() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let path = "/v1/sessions/s/events";
     client.put("/v1/sessions/s", json!({})).await.ok();
     let mut stream = client.events(path).await;
@@ -236,8 +236,9 @@ async fn a_place_of_another_life_is_a_gap() {
 
 #[tokio::test]
 async fn a_quiet_stream_shows_that_it_lives_and_there_are_only_so_many() {
-    let place = Place::with("adapter: {name: memory}\nlimits: {heartbeat: 20ms, streams: 1}").await;
-    let client = place.client();
+    let test =
+        TestServer::with("adapter: {name: memory}\nlimits: {heartbeat: 20ms, streams: 1}").await;
+    let client = test.client();
     let mut first = client.events("/v1/events").await;
     assert_eq!(client.get("/v1/events").await.problem(503), "http/too_busy");
     // The greeting, and two heartbeats.
@@ -252,8 +253,8 @@ async fn a_quiet_stream_shows_that_it_lives_and_there_are_only_so_many() {
 /// The request is refused at once, as a binding on the bus is, instead of a stream that never has an event.
 #[tokio::test]
 async fn a_filter_that_nothing_passes_is_refused() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     for path in ["/v1/events", "/v1/sessions/s/events", "/v1/watch"] {
         for query in ["types=session::created&roles=user", "types="] {
             let refused = client.get(&format!("{path}?{query}")).await;
@@ -264,8 +265,8 @@ async fn a_filter_that_nothing_passes_is_refused() {
 
 #[tokio::test]
 async fn a_session_that_is_not_there_is_waited_for_only_when_asked() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     for path in ["/v1/sessions/later/events", "/v1/events?session_id=later"] {
         for query in ["after=start", "snapshot=true", "deltas=off"] {
             let with = if path.contains('?') { '&' } else { '?' };
@@ -292,8 +293,8 @@ async fn a_session_that_is_not_there_is_waited_for_only_when_asked() {
 
 #[tokio::test]
 async fn ids_that_cannot_be_in_a_path_are_reached_without_one() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     for (id, in_path) in [(".", "%2E"), ("..", "%2e%2E")] {
         let entries = format!("/v1/sessions/{in_path}/entries");
         let body = json!({"create": true, "message": {"role": "user", "content": "x"}});
@@ -302,7 +303,7 @@ async fn ids_that_cannot_be_in_a_path_are_reached_without_one() {
         assert_eq!(put.problem(400), "http/bad_request");
         let events = client.get(&format!("/v1/sessions/{in_path}/events?create=wait")).await;
         assert_eq!(events.problem(400), "http/bad_request");
-        let mut worker = place.worker().await;
+        let mut worker = test.worker().await;
         worker.call("session::ensure", json!({"session_id": id})).await;
         let mut stream = client.events(&format!("/v1/events?session_id={id}")).await;
         let call = async |name: &str, mut request: Value| {

@@ -4,14 +4,14 @@ use bough_service::Right;
 use serde_json::json;
 
 use crate::client::{Worker, until};
-use crate::place::{Place, options, token};
+use crate::test_server::{TestServer, options, token};
 
 #[tokio::test]
 async fn hosts_and_origins_are_compared_on_every_request_and_upgrade() {
     let config =
         "adapter: {name: memory}\nallow: {hosts: [bough.example], origins: ['https://ok.example']}";
-    let place = Place::with(config).await;
-    let client = place.client();
+    let test = TestServer::with(config).await;
+    let client = test.client();
     let own = client.get("/healthz").await;
     assert_eq!(own.status, 200);
     let check = |host: &'static str, origin: Option<&'static str>, status: u16| {
@@ -41,7 +41,7 @@ async fn hosts_and_origins_are_compared_on_every_request_and_upgrade() {
     check("", Some("https://evil.example"), 403).await;
     check("", Some("null"), 403).await;
     check("", Some("http://localhost:3000"), 403).await;
-    let bus = place.bus();
+    let bus = test.bus();
     assert!(Worker::try_connect(bus, None, Some("https://ok.example")).await.is_ok());
     assert_eq!(Worker::try_connect(bus, None, Some("https://evil.example")).await.err(), Some(403));
 }
@@ -49,13 +49,13 @@ async fn hosts_and_origins_are_compared_on_every_request_and_upgrade() {
 #[tokio::test]
 async fn a_page_of_an_allowed_origin_may_ask_first() {
     let config = "adapter: {name: memory}\nallow: {origins: ['https://ok.example']}";
-    let place = Place::with(config).await;
-    let asking = place.client().with("origin", "https://ok.example");
+    let test = TestServer::with(config).await;
+    let asking = test.client().with("origin", "https://ok.example");
     let asked = asking.with("access-control-request-method", "POST");
     let answer = asked.send("OPTIONS", "/v1/sessions", None).await;
     assert_eq!(answer.status, 204);
     assert_eq!(answer.header("access-control-allow-origin"), Some("https://ok.example"));
-    let other = place.client().with("origin", "https://evil.example");
+    let other = test.client().with("origin", "https://evil.example");
     let asked = other.with("access-control-request-method", "POST");
     assert_eq!(asked.send("OPTIONS", "/v1/sessions", None).await.status, 403);
 }
@@ -65,8 +65,8 @@ async fn with_tokens_everybody_shows_one() {
     let dir = std::sync::Arc::new(tempfile::tempdir().unwrap());
     let reader = token(dir.path(), json!({}), &[Right::Read]);
     let writer = token(dir.path(), json!({}), &[Right::Read, Right::Write]);
-    let place = Place::again(dir).await;
-    let client = place.client();
+    let test = TestServer::again(dir).await;
+    let client = test.client();
     assert_eq!(client.get("/v1/sessions").await.problem(401), "guard/token_needed");
     assert_eq!(
         client.with_token("bough_x_y").get("/v1/sessions").await.problem(401),
@@ -80,27 +80,27 @@ async fn with_tokens_everybody_shows_one() {
     assert_eq!(writer.post("/v1/sessions", json!({})).await.status, 201);
     let store = writer.post("/v1/call/session::store::list-metas", json!({})).await;
     assert_eq!(store.problem(403), "session/forbidden");
-    assert_eq!(Worker::try_connect(place.bus(), None, None).await.err(), Some(401));
+    assert_eq!(Worker::try_connect(test.bus(), None, None).await.err(), Some(401));
 }
 
 #[tokio::test]
 async fn a_command_on_the_same_machine_finds_its_key() {
     let dir = std::sync::Arc::new(tempfile::tempdir().unwrap());
     token(dir.path(), json!({}), &[Right::Read]);
-    let place = Place::again(dir).await;
+    let test = TestServer::again(dir).await;
     let disk: Box<dyn bough_platform::Disk> =
-        Box::new(bough_platform::OsDisk::open(place.path()).unwrap());
+        Box::new(bough_platform::OsDisk::open(test.path()).unwrap());
     let name = bough_platform::RelPath::parse(bough_server::LOCAL_KEY_FILE).unwrap();
     let key = String::from_utf8(disk.read_all(&name, 1000).unwrap()).unwrap();
-    assert_eq!(place.client().with_token(&key).post("/v1/sessions", json!({})).await.status, 201);
+    assert_eq!(test.client().with_token(&key).post("/v1/sessions", json!({})).await.status, 201);
 }
 
 #[tokio::test]
 async fn a_token_that_is_made_while_the_server_runs_is_good_and_shuts_the_door() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     assert_eq!(client.get("/v1/sessions").await.status, 200);
-    let text = token(&place.path(), json!({}), &[Right::Read]);
+    let text = token(&test.path(), json!({}), &[Right::Read]);
     until(async || client.get("/v1/sessions").await.status == 401).await;
     assert_eq!(client.with_token(&text).get("/v1/sessions").await.status, 200);
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::place::Place;
+use crate::test_server::TestServer;
 
 pub(crate) fn user(text: &str) -> Value {
     json!({"message": {"role": "user", "content": [{"type": "text", "text": text}], "timestamp": 1}})
@@ -16,8 +16,8 @@ pub(crate) async fn new_session(client: &Client) -> String {
 
 #[tokio::test]
 async fn a_session_is_made_written_and_read() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let made =
         client.post("/v1/sessions", json!({"title": "first", "metadata": {"owner": "u_1"}})).await;
     assert_eq!(made.status, 201);
@@ -39,8 +39,8 @@ async fn a_session_is_made_written_and_read() {
 
 #[tokio::test]
 async fn pages_follow_each_other_by_cursor() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let id = new_session(&client).await;
     for n in 0..5 {
         client.post(&format!("/v1/sessions/{id}/entries"), user(&n.to_string())).await.ok();
@@ -53,8 +53,8 @@ async fn pages_follow_each_other_by_cursor() {
 
 #[tokio::test]
 async fn branches_come_in_pages_too() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let id = new_session(&client).await;
     let entries = format!("/v1/sessions/{id}/entries");
     let root = client.post(&entries, user("root")).await.ok()["entry_id"].clone();
@@ -81,8 +81,8 @@ async fn in_pages(client: &Client, path: &str, what: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn ids_of_any_kind_are_one_part_of_the_path() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let path = "/v1/sessions/..%2Fescape%20chat%3F%E4%B8%96";
     let made = client.put(path, json!({"title": "odd"})).await.ok();
     assert_eq!(made["session_id"], "../escape chat?世");
@@ -91,8 +91,8 @@ async fn ids_of_any_kind_are_one_part_of_the_path() {
 
 #[tokio::test]
 async fn the_same_idempotency_key_is_the_same_request() {
-    let place = Place::in_memory().await;
-    let client = place.client().with("idempotency-key", "k-1");
+    let test = TestServer::in_memory().await;
+    let client = test.client().with("idempotency-key", "k-1");
     let first = client.post("/v1/sessions", json!({"title": "a"})).await.ok();
     let again = client.post("/v1/sessions", json!({"title": "a"})).await.ok();
     assert_eq!(first, again);
@@ -108,8 +108,8 @@ async fn the_same_idempotency_key_is_the_same_request() {
 
 #[tokio::test]
 async fn etags_are_preconditions_on_revisions_and_leaves() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let id = new_session(&client).await;
     let entries = format!("/v1/sessions/{id}/entries");
     let first = client.post(&entries, user("a")).await;
@@ -137,8 +137,8 @@ async fn etags_are_preconditions_on_revisions_and_leaves() {
 
 #[tokio::test]
 async fn what_is_wrong_is_a_problem_with_a_code_and_a_hint() {
-    let place = Place::with("adapter: {name: memory}\nlimits: {body_bytes: 1000}").await;
-    let client = place.client();
+    let test = TestServer::with("adapter: {name: memory}\nlimits: {body_bytes: 1000}").await;
+    let client = test.client();
     let id = new_session(&client).await;
     let entries = format!("/v1/sessions/{id}/entries");
     let plain = client.with("content-type", "text/plain");
@@ -163,8 +163,8 @@ async fn what_is_wrong_is_a_problem_with_a_code_and_a_hint() {
 /// A caller that does not know the form of a message gets an example that can be sent.
 #[tokio::test]
 async fn the_example_in_a_hint_and_in_the_first_words_is_good() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let entries = format!("/v1/sessions/{}/entries", new_session(&client).await);
     let refused = client.post(&entries, json!({"message": "hello"})).await;
     assert_eq!(refused.problem(400), "session/malformed_request");
@@ -172,13 +172,13 @@ async fn the_example_in_a_hint_and_in_the_first_words_is_good() {
     let example = &hint[hint.find('{').unwrap()..=hint.rfind('}').unwrap()];
     let message: serde_json::Value = serde_json::from_str(example).unwrap();
     client.post(&entries, json!({ "message": message })).await.ok();
-    assert!(place.server().welcome().contains(example));
+    assert!(test.server().welcome().contains(example));
 }
 
 #[tokio::test]
 async fn every_function_can_be_called_by_its_name() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let made = client.post("/v1/call/session::create", json!({"title": "t"})).await.ok();
     assert!(made["session_id"].is_string());
     let none = client.post("/v1/call/session::get", json!({"session_id": "none"})).await;
@@ -189,8 +189,8 @@ async fn every_function_can_be_called_by_its_name() {
 
 #[tokio::test]
 async fn the_server_says_how_it_is() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     new_session(&client).await;
     assert_eq!(client.get("/healthz").await.ok()["status"], "ok");
     let ready = client.get("/readyz").await.ok();
@@ -202,29 +202,29 @@ async fn the_server_says_how_it_is() {
     );
     let document = client.get("/openapi.json").await.ok();
     assert_eq!(document["openapi"], "3.1.0");
-    assert!(place.server().welcome().contains("/docs"));
+    assert!(test.server().welcome().contains("/docs"));
 }
 
 #[tokio::test]
 async fn what_was_acknowledged_is_there_after_a_restart() {
-    let place = Place::with("").await;
-    let client = place.client();
+    let test = TestServer::with("").await;
+    let client = test.client();
     let id = new_session(&client).await;
     client.post(&format!("/v1/sessions/{id}/entries"), user("kept")).await.ok();
-    let dir = place.stop().await;
+    let dir = test.stop().await;
     assert!(
         !dir.path().join("server.key").exists(),
         "the key of a server that is gone opens nothing"
     );
-    let place = Place::again(dir).await;
-    let page = place.client().get(&format!("/v1/sessions/{id}/messages")).await.ok();
+    let test = TestServer::again(dir).await;
+    let page = test.client().get(&format!("/v1/sessions/{id}/messages")).await.ok();
     assert_eq!(page["messages"][0]["message"]["content"][0]["text"], "kept");
 }
 
 #[tokio::test]
 async fn a_member_that_nobody_knows_is_refused_with_the_name_that_is_meant() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let id = new_session(&client).await;
     let entries = format!("/v1/sessions/{id}/entries");
     let mut body = user("x");
@@ -243,8 +243,8 @@ async fn a_member_that_nobody_knows_is_refused_with_the_name_that_is_meant() {
 
 #[tokio::test]
 async fn what_is_wrong_with_a_request_is_named_by_its_path() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let id = new_session(&client).await;
     let check = async |path: &str, body: Value, at: &str| {
         let refused = client.post(&format!("/v1/sessions/{id}{path}"), body).await;
@@ -258,8 +258,8 @@ async fn what_is_wrong_with_a_request_is_named_by_its_path() {
 
 #[tokio::test]
 async fn a_problem_names_paths_and_no_functions() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let id = new_session(&client).await;
     let entries = format!("/v1/sessions/{id}/entries");
     let custom = json!({"custom": {"custom_type": "note", "data": 1}});
@@ -281,8 +281,8 @@ async fn a_problem_names_paths_and_no_functions() {
 /// Callers that send JSON do not know the names of Rust's types.
 #[tokio::test]
 async fn problems_speak_of_json() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let id = new_session(&client).await;
     let at = |rest: &str| format!("/v1/sessions/{id}{rest}");
     let bad = [

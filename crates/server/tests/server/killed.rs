@@ -6,13 +6,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use bough_server::{ServeOptions, Server};
 use serde_json::json;
 
-use crate::client::{Client, Worker, soon};
-use crate::place::Place;
+use crate::client::{Client, Worker, soon, until};
+use crate::test_server::TestServer;
 
 const DIRECTORY: &str = "BOUGH_TEST_SERVER_DIRECTORY";
 const BUS: &str = "BOUGH_TEST_SERVER_BUS";
@@ -61,9 +60,7 @@ impl Process {
     }
 
     async fn worker(&self) -> Worker {
-        while std::net::TcpStream::connect(self.bus).is_err() {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        until(async || tokio::net::TcpStream::connect(self.bus).await.is_ok()).await;
         Worker::connect(self.bus, None).await
     }
 }
@@ -144,7 +141,7 @@ async fn a_killed_server_goes_on_where_its_subscribers_were() {
 /// Three processes that store through one main are killed in turn while others write.
 #[tokio::test(flavor = "multi_thread")]
 async fn bridged_processes_that_are_killed_miss_nothing() {
-    let main = Place::with("").await;
+    let main = TestServer::with("").await;
     let url = format!("ws://{}", main.bus());
     let config = format!("adapter: {{name: bridge, config: {{url: '{url}', timeout_ms: 20000}}}}");
     let mut bridged: Vec<Process> = (0..3).map(|_| Process::start(&config)).collect();

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::place::Place;
+use crate::test_server::TestServer;
 
 #[tokio::test]
 async fn a_document_is_put_compared_and_deleted() {
-    let place = Place::with("adapter: {name: native}").await;
-    let client = place.client();
+    let test = TestServer::with("adapter: {name: native}").await;
+    let client = test.client();
     let path = "/v1/kv/my%20app/users%2Fu_1";
     assert_eq!(client.get(path).await.problem(404), "session/document_not_found");
     let absent = client.with("if-none-match", "*");
@@ -42,8 +42,8 @@ async fn a_document_is_put_compared_and_deleted() {
 
 #[tokio::test]
 async fn documents_are_listed_by_prefix_and_written_together() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let put =
         json!([{"key": "a/2", "value": 2}, {"key": "a/1", "value": 1}, {"key": "b", "value": 3}]);
     let batch = client.with("idempotency-key", "k-1");
@@ -78,8 +78,8 @@ async fn documents_are_listed_by_prefix_and_written_together() {
 
 #[tokio::test]
 async fn a_value_is_kept_byte_for_byte() {
-    let place = Place::with("adapter: {name: native}").await;
-    let client = place.client();
+    let test = TestServer::with("adapter: {name: native}").await;
+    let client = test.client();
     let value = r#"{"b":1.0,"a":[123456789012345678901234567890,-0],"b":"\u0041"}"#;
     let body = format!(r#"{{ "value" : {value} }}"#);
     client.send("PUT", "/v1/kv/app/k", Some(body)).await.ok();

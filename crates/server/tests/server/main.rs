@@ -6,6 +6,7 @@
     reason = "a test may"
 )]
 
+mod admission;
 mod bridge;
 mod bus;
 mod client;
@@ -13,7 +14,6 @@ mod configuration;
 mod console;
 mod delta_requests;
 mod documents;
-mod door;
 mod entries;
 mod events;
 mod guard;
@@ -22,7 +22,6 @@ mod killed;
 mod kv;
 mod original;
 mod panics;
-mod place;
 mod recording;
 mod reload;
 mod reload_fields;
@@ -32,5 +31,6 @@ mod stalled;
 mod stats;
 mod streams;
 mod tenants;
+mod test_server;
 mod viewer;
 mod walk;

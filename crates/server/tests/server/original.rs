@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use crate::client::{Client, soon, until};
 use crate::http::{new_session, user};
-use crate::place::Place;
+use crate::test_server::TestServer;
 
 const MISSING: [&str; 2] = ["session::store::commit", "session::store::read"];
 
@@ -65,10 +65,12 @@ fn refusal(frame: &Message) -> Option<Message> {
     })
 }
 
-async fn bridge_to(main: &Place) -> Place {
+async fn bridge_to(main: &TestServer) -> TestServer {
     let url = format!("ws://{}", original_bus(main.bus()).await);
-    Place::with(&format!("adapter: {{name: bridge, config: {{url: '{url}', timeout_ms: 20000}}}}"))
-        .await
+    TestServer::with(&format!(
+        "adapter: {{name: bridge, config: {{url: '{url}', timeout_ms: 20000}}}}"
+    ))
+    .await
 }
 
 async fn append(client: &Client, session: &str, text: &str) -> Value {
@@ -83,7 +85,7 @@ async fn texts(client: &Client, session: &str) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_original_main_keeps_what_an_instance_writes() {
-    let main = Place::with("").await;
+    let main = TestServer::with("").await;
     let bridge = bridge_to(&main).await;
     let (here, there) = (bridge.client(), main.client());
     let id = new_session(&here).await;
@@ -113,35 +115,35 @@ async fn an_original_main_keeps_what_an_instance_writes() {
 /// Records that session-manager cannot express are kept, and another instance reads them.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_original_cannot_say_travels_in_reserved_entries() {
-    let main = Place::with("").await;
+    let main = TestServer::with("").await;
     let (left, right) = (bridge_to(&main).await, bridge_to(&main).await);
     let id = new_session(&left.client()).await;
     append(&left.client(), &id, "said").await;
     left.client().put(&format!("/v1/sessions/{id}/archive"), json!({})).await.ok();
-    for place in [&left, &right] {
-        assert_eq!(texts(&place.client(), &id).await, ["said"]);
-        let listed = place.client().get("/v1/sessions?archived=only").await.ok();
+    for test in [&left, &right] {
+        assert_eq!(texts(&test.client(), &id).await, ["said"]);
+        let listed = test.client().get("/v1/sessions?archived=only").await.ok();
         assert_eq!(listed["sessions"][0]["session_id"], id.as_str(), "{listed}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_event_is_heard_once_at_every_instance() {
-    let main = Place::with("").await;
+    let main = TestServer::with("").await;
     let (left, right) = (bridge_to(&main).await, bridge_to(&main).await);
     let places = [&main, &left, &right];
     let id = new_session(&main.client()).await;
     append(&main.client(), &id, "before").await;
     let mut streams = Vec::new();
-    for place in places {
-        assert_eq!(texts(&place.client(), &id).await, ["before"]);
-        streams.push(place.client().events(&format!("/v1/sessions/{id}/events")).await);
+    for test in places {
+        assert_eq!(texts(&test.client(), &id).await, ["before"]);
+        streams.push(test.client().events(&format!("/v1/sessions/{id}/events")).await);
     }
-    for (n, place) in [&main, &left, &right, &left, &main].into_iter().enumerate() {
-        append(&place.client(), &id, &n.to_string()).await;
+    for (n, test) in [&main, &left, &right, &left, &main].into_iter().enumerate() {
+        append(&test.client(), &id, &n.to_string()).await;
         // Without an atomic commit the writers take turns, as with session-manager.
-        for place in places {
-            until(async || texts(&place.client(), &id).await.len() >= n + 2).await;
+        for test in places {
+            until(async || texts(&test.client(), &id).await.len() >= n + 2).await;
         }
     }
     for (number, stream) in streams.iter_mut().enumerate() {
@@ -162,7 +164,7 @@ async fn each_event_is_heard_once_at_every_instance() {
 /// delivered as a gap, never as if everything in them were new.
 #[tokio::test(flavor = "multi_thread")]
 async fn only_so_many_sessions_are_kept() {
-    let main = Place::in_memory().await;
+    let main = TestServer::in_memory().await;
     let there = main.client();
     for n in 0..=MANAGED_SESSIONS_MAX {
         there.put(&format!("/v1/sessions/s-{n}"), json!({})).await.ok();

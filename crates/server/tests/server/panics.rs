@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::client::Client;
 use crate::http::new_session;
-use crate::place::{Place, options};
+use crate::test_server::{TestServer, options};
 
 /// A store that panics on every call, except the one for the end of its feed, which may hang.
 struct Broken {
@@ -125,17 +125,17 @@ impl Store for Broken {
 
 #[tokio::test]
 async fn a_panic_is_an_answer_and_the_server_goes_on() {
-    let place = Place::in_memory().await;
-    let (client, mut worker) = (place.client(), place.worker().await);
+    let test = TestServer::in_memory().await;
+    let (client, mut worker) = (test.client(), test.worker().await);
     let id = new_session(&client).await;
-    let good = place.server().service().swap_store(Broken::new(false));
+    let good = test.server().service().swap_store(Broken::new(false));
     assert_eq!(client.get("/v1/sessions").await.problem(500), "http/internal");
     let (code, message) = worker.refused("session::get", json!({"session_id": id})).await;
     assert_eq!(code, "invocation_failed");
     assert!(message.contains("session/internal"), "{message}");
     let metrics = client.get("/metrics").await.text;
     assert!(metrics.lines().any(|line| line == "bough_panics_total 2"), "{metrics}");
-    place.server().service().swap_store(good);
+    test.server().service().swap_store(good);
     assert_eq!(client.get(&format!("/v1/sessions/{id}")).await.status, 200);
     worker.call("session::get", json!({"session_id": id})).await;
 }
@@ -152,9 +152,9 @@ async fn a_store_that_has_not_answered_yet_is_not_ready() {
 
 #[tokio::test]
 async fn a_binding_that_cannot_begin_holds_up_no_call() {
-    let place = Place::in_memory().await;
-    let mut worker = place.worker().await;
-    place.server().service().swap_store(Broken::new(true));
+    let test = TestServer::in_memory().await;
+    let mut worker = test.worker().await;
+    test.server().service().swap_store(Broken::new(true));
     worker.host("ui::on").await;
     for n in 0..100 {
         worker.bind(&format!("t{n}"), "session::created", "ui::on", json!({})).await;

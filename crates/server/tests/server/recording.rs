@@ -5,7 +5,7 @@ use bough_service::Right;
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::place::{Place, token};
+use crate::test_server::{TestServer, token};
 
 /// The events of one loop, as lines.
 fn exchange(session: &str, number: u32) -> Vec<String> {
@@ -31,67 +31,67 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn recorder(place: &Place) -> Client {
-    place.client().with("content-type", "application/x-ndjson")
+fn recorder(test: &TestServer) -> Client {
+    test.client().with("content-type", "application/x-ndjson")
 }
 
 #[tokio::test]
 async fn a_body_of_events_becomes_a_session() {
-    let place = Place::in_memory().await;
+    let test = TestServer::in_memory().await;
     let events = [exchange("s", 1), exchange("s", 2)].concat();
-    let answer = recorder(&place).send("POST", "/v1/record", Some(body(&events))).await;
+    let answer = recorder(&test).send("POST", "/v1/record", Some(body(&events))).await;
     assert_eq!(answer.status, 200, "{answer:?}");
     let last = lines(&answer.text).pop().unwrap();
     assert_eq!(last["position"], json!(4));
     let name = last["recording_id"].as_str().unwrap();
-    let ended = place.client().get(&format!("/v1/record/{name}")).await;
+    let ended = test.client().get(&format!("/v1/record/{name}")).await;
     assert_eq!(ended.status, 404, "a recording without a name ends with its body");
-    let loops = place.client().get("/v1/sessions/s/loops").await.ok();
+    let loops = test.client().get("/v1/sessions/s/loops").await.ok();
     assert_eq!(loops["loops"].as_array().unwrap().len(), 2);
-    let chain = place.client().get("/v1/sessions/s/loops/s.main.2/chain").await.ok();
+    let chain = test.client().get("/v1/sessions/s/loops/s.main.2/chain").await.ok();
     assert_eq!(chain["loop_ids"], json!(["s.main.2"]));
 }
 
 #[tokio::test]
 async fn a_broken_connection_goes_on_by_position() {
-    let place = Place::in_memory().await;
+    let test = TestServer::in_memory().await;
     let events = [exchange("s", 1), exchange("s", 2)].concat();
     let first = body(&events[..3]);
     let path = "/v1/record?recording_id=r&after=0";
-    recorder(&place).broken_post(path, &first, "\"position\":3").await;
-    let stands = place.client().get("/v1/record/r").await.ok();
+    recorder(&test).broken_post(path, &first, "\"position\":3").await;
+    let stands = test.client().get("/v1/record/r").await.ok();
     assert_eq!(stands["position"], json!(3));
     // A caller that missed the answer sends everything again.
-    let answer = recorder(&place).send("POST", path, Some(body(&events))).await;
+    let answer = recorder(&test).send("POST", path, Some(body(&events))).await;
     assert_eq!(lines(&answer.text).pop().unwrap()["position"], json!(4), "{answer:?}");
-    let loops = place.client().get("/v1/sessions/s/loops").await.ok();
+    let loops = test.client().get("/v1/sessions/s/loops").await.ok();
     let statuses: Vec<&Value> =
         loops["loops"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
     assert_eq!(statuses, ["completed", "completed"]);
-    let messages = place.client().get("/v1/sessions/s/messages").await.ok();
+    let messages = test.client().get("/v1/sessions/s/messages").await.ok();
     assert_eq!(messages["messages"].as_array().unwrap().len(), 2);
 }
 
 #[tokio::test]
 async fn what_is_refused_at_once_is_a_problem_and_later_a_line() {
-    let place = Place::in_memory().await;
-    let json = place.client().post("/v1/record", json!({})).await;
+    let test = TestServer::in_memory().await;
+    let json = test.client().post("/v1/record", json!({})).await;
     assert_eq!(json.problem(415), "http/not_ndjson");
-    let bad = recorder(&place).send("POST", "/v1/record", Some("{\"type\":\n".to_owned())).await;
+    let bad = recorder(&test).send("POST", "/v1/record", Some("{\"type\":\n".to_owned())).await;
     assert_eq!(bad.problem(400), "http/bad_request");
-    recorder(&place).send("POST", "/v1/record?recording_id=r", Some(body(&exchange("s", 1)))).await;
+    recorder(&test).send("POST", "/v1/record?recording_id=r", Some(body(&exchange("s", 1)))).await;
     let gap = "/v1/record?recording_id=r&after=9";
-    let gap = recorder(&place).send("POST", gap, Some(body(&exchange("s", 2)))).await;
+    let gap = recorder(&test).send("POST", gap, Some(body(&exchange("s", 2)))).await;
     assert_eq!(gap.problem(409), "session/recording_gap");
     assert_eq!(gap.json()["data"]["position"], json!(2));
     let mut late = body(&exchange("t", 1));
     late.push_str(&"x".repeat(2 * 1024 * 1024));
     late.push('\n');
-    let answer = recorder(&place).send("POST", "/v1/record", Some(late)).await;
+    let answer = recorder(&test).send("POST", "/v1/record", Some(late)).await;
     assert_eq!(answer.status, 200);
     let last = lines(&answer.text).pop().unwrap();
     assert_eq!(last["error"]["code"], json!("http/bad_request"));
-    let loops = place.client().get("/v1/sessions/t/loops").await.ok();
+    let loops = test.client().get("/v1/sessions/t/loops").await.ok();
     assert_eq!(loops["loops"].as_array().unwrap().len(), 1, "what came before is recorded");
 }
 
@@ -99,8 +99,8 @@ async fn what_is_refused_at_once_is_a_problem_and_later_a_line() {
 async fn recording_needs_the_right_to_write() {
     let dir = std::sync::Arc::new(tempfile::tempdir().unwrap());
     let reads = token(dir.path(), json!({}), &[Right::Read]);
-    let place = Place::again(dir).await;
-    let reader = recorder(&place).with_token(&reads);
+    let test = TestServer::again(dir).await;
+    let reader = recorder(&test).with_token(&reads);
     let refused = reader.send("POST", "/v1/record", Some(body(&exchange("s", 1)))).await;
     assert_eq!(refused.problem(403), "session/forbidden");
 }
@@ -108,18 +108,18 @@ async fn recording_needs_the_right_to_write() {
 /// The line is counted over the whole body, in whatever parts it is recorded.
 #[tokio::test]
 async fn a_line_that_is_no_event_is_named() {
-    let place = Place::in_memory().await;
+    let test = TestServer::in_memory().await;
     let mut events: Vec<String> = (1..=50).flat_map(|number| exchange("s", number)).collect();
     let again = events.clone();
     while events.len() <= RECORDED_LINES_PER_CALL {
         events.extend_from_slice(&again);
     }
     events.push(r#"{"type":"TurnStart"}"#.to_owned());
-    let refused = recorder(&place).send("POST", "/v1/record", Some(body(&events))).await;
+    let refused = recorder(&test).send("POST", "/v1/record", Some(body(&events))).await;
     let line = format!("line {} of the body", events.len());
     assert!(refused.text.contains(&line), "{}", refused.text);
     assert!(refused.text.contains("missing field `loop_id`"), "{}", refused.text);
-    let wrong = recorder(&place).send("POST", "/v1/record", Some("{oops\n".to_owned())).await;
+    let wrong = recorder(&test).send("POST", "/v1/record", Some("{oops\n".to_owned())).await;
     assert_eq!(wrong.problem(400), "http/bad_request");
     assert!(wrong.text.contains("line 1 of the body"), "{}", wrong.text);
 }

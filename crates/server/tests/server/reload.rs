@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::client::{Client, until};
 use crate::http::new_session;
-use crate::place::Place;
+use crate::test_server::TestServer;
 
 async fn until_answer(client: &Client, path: &str, fits: impl Fn(&serde_json::Value) -> bool) {
     until(async || fits(&client.get(path).await.json())).await;
@@ -12,12 +12,12 @@ async fn until_answer(client: &Client, path: &str, fits: impl Fn(&serde_json::Va
 
 #[tokio::test]
 async fn limits_change_without_a_restart() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     for _ in 0..3 {
         new_session(&client).await;
     }
-    place.reconfigure("adapter: {name: memory}\nmax_list_limit: 2");
+    test.reconfigure("adapter: {name: memory}\nmax_list_limit: 2");
     until_answer(&client, "/v1/sessions", |page| page["sessions"].as_array().unwrap().len() == 2)
         .await;
     let status = client.get("/v1/config/status").await.ok();
@@ -29,8 +29,8 @@ async fn limits_change_without_a_restart() {
 
 #[tokio::test]
 async fn a_configuration_that_cannot_be_built_leaves_everything_as_it_was() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let id = new_session(&client).await;
     let bad = [
         "adapter: {name: nowhere}",
@@ -39,7 +39,7 @@ async fn a_configuration_that_cannot_be_built_leaves_everything_as_it_was() {
         "adapter: [",
     ];
     for (count, config) in bad.iter().enumerate() {
-        place.reconfigure(config);
+        test.reconfigure(config);
         until_answer(&client, "/v1/config/status", |status| {
             status["rejected_reloads"] == count + 1
         })
@@ -50,19 +50,19 @@ async fn a_configuration_that_cannot_be_built_leaves_everything_as_it_was() {
         assert_eq!(client.get(&format!("/v1/sessions/{id}")).await.status, 200);
     }
     assert_eq!(client.get("/readyz").await.ok()["config"], "rejected");
-    place.reconfigure("adapter: {name: memory}\nmax_list_limit: 7");
+    test.reconfigure("adapter: {name: memory}\nmax_list_limit: 7");
     until_answer(&client, "/v1/config/status", |status| status["last_outcome"] == "applied").await;
     assert_eq!(client.get(&format!("/v1/sessions/{id}")).await.status, 200);
 }
 
 #[tokio::test]
 async fn another_store_is_swapped_in_and_told_to_subscribers() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let old = new_session(&client).await;
     let mut stream = client.events("/v1/events").await;
-    let dir = place.path().join("files");
-    place.reconfigure(&format!("adapter: {{name: fs, config: {{data_dir: '{}'}}}}", dir.display()));
+    let dir = test.path().join("files");
+    test.reconfigure(&format!("adapter: {{name: fs, config: {{data_dir: '{}'}}}}", dir.display()));
     stream.expect("gap").await;
     let gone = stream.expect("session::deleted").await;
     assert_eq!(gone.data["payload"]["session_id"], old.as_str());
@@ -81,9 +81,9 @@ async fn another_store_is_swapped_in_and_told_to_subscribers() {
 /// A configuration that the next start would refuse is refused now.
 #[tokio::test]
 async fn a_door_that_would_stand_open_is_refused_while_the_server_runs() {
-    let place = Place::by_file("").await;
-    let client = place.client();
-    place.reconfigure_by_file("listen: '0.0.0.0:7717'");
+    let test = TestServer::by_file("").await;
+    let client = test.client();
+    test.reconfigure_by_file("listen: '0.0.0.0:7717'");
     until_answer(&client, "/v1/config/status", |status| status["rejected_reloads"] == 1).await;
     let status = client.get("/v1/config/status").await.ok();
     let reason = status["last_error"].as_str().unwrap();

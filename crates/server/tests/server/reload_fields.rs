@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 
 use crate::client::{PATIENCE, Worker, soon, until};
 use crate::http::{new_session, user};
-use crate::place::Place;
+use crate::test_server::TestServer;
 
 /// A field, and a file in which it has another value than its default.
 type Change = (&'static str, &'static str);
@@ -67,6 +67,8 @@ const NOT_THE_SERVERS: &[&str] = &[
     "session.scope",
 ];
 
+/// How many requests repeat an idempotency key.
+const KEYED_REPEATS: usize = 50;
 /// How long a check waits for something that should not happen.
 const A_WHILE: Duration = Duration::from_millis(700);
 
@@ -94,13 +96,13 @@ fn every_field_is_in_one_of_the_tables() {
 /// Changes each field by itself and waits for its effect, which must not be there before.
 async fn check_each(changes: &[Change]) {
     for (field, change) in changes {
-        let place = Place::in_memory().await;
+        let test = TestServer::in_memory().await;
         for _ in 0..3 {
-            new_session(&place.client()).await;
+            new_session(&test.client()).await;
         }
-        assert!(!is_in_force(&place, field, false).await, "{field} is so without the change");
-        place.reconfigure(&format!("adapter: {{name: memory}}\n{change}"));
-        until(async || is_in_force(&place, field, true).await).await;
+        assert!(!is_in_force(&test, field, false).await, "{field} is so without the change");
+        test.reconfigure(&format!("adapter: {{name: memory}}\n{change}"));
+        until(async || is_in_force(&test, field, true).await).await;
     }
 }
 
@@ -124,11 +126,11 @@ async fn the_bound_on_stalls_changes_at_once() {
     check_each(STALLS).await;
 }
 
-async fn is_in_force(place: &Place, field: &str, is_changed: bool) -> bool {
-    let client = place.client();
+async fn is_in_force(test: &TestServer, field: &str, is_changed: bool) -> bool {
+    let client = test.client();
     match field {
-        "default_list_limit" => listed(place, "").await == 2,
-        "max_list_limit" => listed(place, "?limit=3").await == 2,
+        "default_list_limit" => listed(test, "").await == 2,
+        "max_list_limit" => listed(test, "?limit=3").await == 2,
         "retention.trash" => {
             let id = new_session(&client).await;
             client.delete(&format!("/v1/sessions/{id}")).await.ok();
@@ -138,59 +140,64 @@ async fn is_in_force(place: &Place, field: &str, is_changed: bool) -> bool {
         "retention.idempotency_keys" => {
             let keyed = client.with("idempotency-key", "k");
             let made = keyed.post("/v1/sessions", json!({})).await.ok();
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-            keyed.post("/v1/sessions", json!({})).await.ok() != made
+            // The key of the new configuration is valid for a millisecond, which one of these requests outlasts.
+            for _ in 0..KEYED_REPEATS {
+                if keyed.post("/v1/sessions", json!({})).await.ok() != made {
+                    return true;
+                }
+            }
+            false
         }
         "allow.hosts" => client.with("host", "bough.example").get("/healthz").await.status == 200,
         "allow.origins" => {
             client.with("origin", "https://page.example").get("/healthz").await.status == 200
         }
-        "streaming.abandoned_after" => a_stream_is_abandoned(place).await,
+        "streaming.abandoned_after" => a_stream_is_abandoned(test).await,
         "allow.proxies" => client.with("via", "1.1 proxy").get("/v1/sessions").await.status == 200,
         "tokens.required" => client.get("/v1/sessions").await.status == 401,
         "limits.body_bytes" => {
             client.post("/v1/sessions", json!({"title": "t".repeat(200)})).await.status == 413
         }
-        "limits.bus_message_bytes" => large_message_ends_worker(place).await,
-        "limits.connections" => second_connection_is_refused(place).await,
+        "limits.bus_message_bytes" => large_message_ends_worker(test).await,
+        "limits.connections" => second_connection_is_refused(test).await,
         "limits.requests" => {
-            let _first = half_sent(place).await;
+            let _first = half_sent(test).await;
             client.get("/v1/sessions").await.status == 503
         }
         "limits.streams" => {
             let _first = client.events("/v1/events").await;
-            let second = connect_and_send(place, "GET /v1/events HTTP/1.1", "").await;
+            let second = connect_and_send(test, "GET /v1/events HTTP/1.1", "").await;
             read_a_while(second).await.starts_with("HTTP/1.1 503")
         }
         "limits.header_timeout" => {
-            let mut stream = TcpStream::connect(place.server().http_address()).await.unwrap();
+            let mut stream = TcpStream::connect(test.server().http_address()).await.unwrap();
             stream.write_all(b"GET /healthz HTTP/1.1\r\n").await.unwrap();
             ends_in_a_while(&mut stream).await
         }
         "limits.request_timeout" => {
-            let answer = read_a_while(half_sent(place).await).await;
+            let answer = read_a_while(half_sent(test).await).await;
             answer.contains("http/timeout")
         }
-        "limits.write_stall_timeout" => stalled_stream_ends(place).await,
+        "limits.write_stall_timeout" => stalled_stream_ends(test).await,
         "limits.stream_bytes_per_token" => {
-            one_stalled_stream_holds_an_event(place, is_changed).await
+            one_stalled_stream_holds_an_event(test, is_changed).await
         }
         "limits.heartbeat" => {
-            let stream = connect_and_send(place, "GET /v1/events HTTP/1.1", "").await;
+            let stream = connect_and_send(test, "GET /v1/events HTTP/1.1", "").await;
             read_a_while(stream).await.matches(": ok").count() > 2
         }
         other => panic!("nobody looks at {other}"),
     }
 }
 
-async fn listed(place: &Place, query: &str) -> usize {
-    let page = place.client().get(&format!("/v1/sessions{query}")).await.ok();
+async fn listed(test: &TestServer, query: &str) -> usize {
+    let page = test.client().get(&format!("/v1/sessions{query}")).await.ok();
     page["sessions"].as_array().unwrap().len()
 }
 
 /// Sends the head of a request with more headers, and what there is of a body.
-async fn connect_and_send(place: &Place, line: &str, rest: &str) -> TcpStream {
-    let address = place.server().http_address();
+async fn connect_and_send(test: &TestServer, line: &str, rest: &str) -> TcpStream {
+    let address = test.server().http_address();
     let mut stream = TcpStream::connect(address).await.unwrap();
     let head = format!("{line}\r\nhost: {address}\r\n{rest}");
     let head = if rest.is_empty() { format!("{head}\r\n") } else { head };
@@ -199,13 +206,13 @@ async fn connect_and_send(place: &Place, line: &str, rest: &str) -> TcpStream {
 }
 
 /// A request whose body never ends; the server is handling it when this returns.
-async fn half_sent(place: &Place) -> TcpStream {
+async fn half_sent(test: &TestServer) -> TcpStream {
     let more = "content-type: application/json\r\ncontent-length: 50\r\n\r\n{";
-    let stream = connect_and_send(place, "POST /v1/sessions HTTP/1.1", more).await;
+    let stream = connect_and_send(test, "POST /v1/sessions HTTP/1.1", more).await;
     let gauge = |page: &str| page.lines().any(|line| line == "bough_requests 1");
     // It may also have ended already, if its time limit is short.
     for _ in 0..10 {
-        if gauge(&place.client().get("/metrics").await.text) {
+        if gauge(&test.client().get("/metrics").await.text) {
             break;
         }
     }
@@ -224,8 +231,8 @@ async fn ends_in_a_while(stream: &mut TcpStream) -> bool {
     tokio::time::timeout(A_WHILE, stream.read_to_end(&mut bytes)).await.is_ok()
 }
 
-async fn large_message_ends_worker(place: &Place) -> bool {
-    let mut worker = Worker::connect(place.bus(), None).await;
+async fn large_message_ends_worker(test: &TestServer) -> bool {
+    let mut worker = Worker::connect(test.bus(), None).await;
     let data = json!({"title": "t".repeat(2000)});
     let call = worker.call_frame("session::create", data);
     // The connection ends with or without an answer.
@@ -237,10 +244,10 @@ async fn large_message_ends_worker(place: &Place) -> bool {
     .is_ok_and(|ended| ended.is_err())
 }
 
-async fn second_connection_is_refused(place: &Place) -> bool {
-    let address = place.server().http_address();
+async fn second_connection_is_refused(test: &TestServer) -> bool {
+    let address = test.server().http_address();
     let request = format!("GET /healthz HTTP/1.1\r\nhost: {address}\r\n\r\n");
-    let mut first = connect_and_send(place, "GET /v1/events HTTP/1.1", "").await;
+    let mut first = connect_and_send(test, "GET /v1/events HTTP/1.1", "").await;
     let mut answer = [0; 12];
     // If the last request has not ended yet, the first one is refused already.
     if soon(first.read_exact(&mut answer)).await.is_err() {
@@ -254,11 +261,11 @@ async fn second_connection_is_refused(place: &Place) -> bool {
 }
 
 /// Whether a stream that is not read is ended once its buffers are full.
-async fn stalled_stream_ends(place: &Place) -> bool {
-    let client = place.client();
+async fn stalled_stream_ends(test: &TestServer) -> bool {
+    let client = test.client();
     let id = new_session(&client).await;
     let path = format!("GET /v1/sessions/{id}/events HTTP/1.1");
-    let _unread = connect_and_send(place, &path, "").await;
+    let _unread = connect_and_send(test, &path, "").await;
     let streams = async || client.get("/metrics").await.text;
     while !streams().await.contains("\nbough_streams 1\n") {}
     for _ in 0..12 {
@@ -271,8 +278,8 @@ async fn stalled_stream_ends(place: &Place) -> bool {
 /// Whether of two streams that are not read only one holds an event, once their buffers are full.
 ///
 /// Before the change both hold one, however long that takes. After it, the second is only waited for a while.
-async fn one_stalled_stream_holds_an_event(place: &Place, is_changed: bool) -> bool {
-    let client = place.client();
+async fn one_stalled_stream_holds_an_event(test: &TestServer, is_changed: bool) -> bool {
+    let client = test.client();
     let mut unread = Vec::new();
     for _ in 0..2 {
         let id = new_session(&client).await;
@@ -281,16 +288,16 @@ async fn one_stalled_stream_holds_an_event(place: &Place, is_changed: bool) -> b
             client.post(&format!("/v1/sessions/{id}/entries"), large).await.ok();
         }
         let path = format!("GET /v1/sessions/{id}/events?after=start HTTP/1.1");
-        unread.push(connect_and_send(place, &path, "").await);
+        unread.push(connect_and_send(test, &path, "").await);
     }
-    let hold_more = until(async || held_bytes(place).await > 3 << 20);
+    let hold_more = until(async || held_bytes(test).await > 3 << 20);
     let wait = if is_changed { A_WHILE } else { PATIENCE };
     tokio::time::timeout(wait, hold_more).await.is_err()
 }
 
 /// The bytes that the streams hold for their readers.
-async fn held_bytes(place: &Place) -> usize {
-    let page = place.client().get("/metrics").await.text;
+async fn held_bytes(test: &TestServer) -> usize {
+    let page = test.client().get("/metrics").await.text;
     let line = page.lines().find_map(|line| line.strip_prefix("bough_stream_bytes "));
     line.unwrap().parse().unwrap()
 }
@@ -298,10 +305,10 @@ async fn held_bytes(place: &Place) -> usize {
 /// A change that needs a restart is reported until it is reverted, and no other change is.
 #[tokio::test]
 async fn what_waits_for_the_next_start_is_named() {
-    let place = Place::by_file("").await;
-    let client = place.client();
+    let test = TestServer::by_file("").await;
+    let client = test.client();
     let waiting = async |more: &str, names: &[&str]| {
-        place.reconfigure_by_file(more);
+        test.reconfigure_by_file(more);
         until(async || {
             let status = client.get("/v1/config/status").await.ok();
             let said = status.get("needs_restart").cloned().unwrap_or(json!([]));
@@ -318,11 +325,11 @@ async fn what_waits_for_the_next_start_is_named() {
 
 #[tokio::test]
 async fn a_store_is_another_one_at_once() {
-    let main = Place::in_memory().await;
+    let main = TestServer::in_memory().await;
     let there = new_session(&main.client()).await;
-    let place = Place::in_memory().await;
-    let client = place.client();
-    let folder = place.path();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
+    let folder = test.path();
     let at = |name: &str| folder.join(name).display().to_string();
     let fs = |name: &str| format!("{{name: fs, config: {{data_dir: '{}'}}}}", at(name));
     let bridge = format!("{{name: bridge, config: {{url: 'ws://{}'}}}}", main.bus());
@@ -332,14 +339,14 @@ async fn a_store_is_another_one_at_once() {
         [(fs("a"), "fs"), (fs("b"), "fs"), (native, "native"), (bridge, "bridge")]
     {
         let before = new_session(&client).await;
-        place.reconfigure(&format!("adapter: {adapter}"));
+        test.reconfigure(&format!("adapter: {adapter}"));
         let path = format!("/v1/sessions/{before}");
         soon(async { while client.get(&path).await.status != 404 {} }).await;
         assert_eq!(client.get("/readyz").await.json()["store"], name);
         made.push(before);
     }
     assert_eq!(client.get(&format!("/v1/sessions/{there}")).await.status, 200);
-    place.reconfigure(&format!("adapter: {}", fs("a")));
+    test.reconfigure(&format!("adapter: {}", fs("a")));
     let path = format!("/v1/sessions/{}", made[1]);
     soon(async { while client.get(&path).await.status != 200 {} }).await;
 }
@@ -350,22 +357,22 @@ async fn the_first_words_say_where_the_sessions_are() {
     let elsewhere = dir.path().join("elsewhere").display().to_string();
     for name in ["fs", "native"] {
         let config = format!("adapter: {{name: {name}, config: {{data_dir: '{elsewhere}'}}}}");
-        let place = Place::with(&config).await;
-        let welcome = place.server().welcome();
+        let test = TestServer::with(&config).await;
+        let welcome = test.server().welcome();
         assert!(welcome.contains(&format!("{elsewhere} ({name})")), "{welcome}");
     }
 }
 
 #[tokio::test]
 async fn another_durability_is_no_news_to_subscribers() {
-    let place = Place::with("").await;
-    let client = place.client();
+    let test = TestServer::with("").await;
+    let client = test.client();
     new_session(&client).await;
     let mut stream = client.events("/v1/events").await;
     let before = new_session(&client).await;
     assert_eq!(stream.expect("session::created").await.data["payload"]["session_id"], before);
-    place.reconfigure("durability: may_lose_newest_on_power_cut");
-    place.worker().await.call("session::on-config-change", json!({})).await;
+    test.reconfigure("durability: may_lose_newest_on_power_cut");
+    test.worker().await.call("session::on-config-change", json!({})).await;
     let after = new_session(&client).await;
     let event = stream.expect("session::created").await;
     assert_eq!(event.data["payload"]["session_id"], after, "no gap, and nothing told again");
@@ -374,8 +381,8 @@ async fn another_durability_is_no_news_to_subscribers() {
 /// A frame says up to which record everything before it is known to be on the disk.
 #[tokio::test]
 async fn durability_is_another_one_at_once() {
-    let place = Place::with("").await;
-    let client = place.client();
+    let test = TestServer::with("").await;
+    let client = test.client();
     let vouches_for_all = async || {
         let id = new_session(&client).await;
         let path = format!("/v1/sessions/{id}/entries");
@@ -383,15 +390,15 @@ async fn durability_is_another_one_at_once() {
             // For a moment both stores are open, and a session has one writer.
             while client.post(&path, user(text)).await.status == 423 {}
         }
-        let frame = last_frame(&place.path(), &id);
+        let frame = last_frame(&test.path(), &id);
         let number = |name: &str| frame.get(name).and_then(Value::as_u64);
         // Whether the frame vouches for the two messages before the last.
         number("w").or(number("q")) > number("q").map(|last| last - 2)
     };
     assert!(vouches_for_all().await);
-    place.reconfigure("durability: may_lose_newest_on_power_cut");
+    test.reconfigure("durability: may_lose_newest_on_power_cut");
     soon(async { while vouches_for_all().await {} }).await;
-    place.reconfigure("durability: synced");
+    test.reconfigure("durability: synced");
     soon(async { while !vouches_for_all().await {} }).await;
 }
 
@@ -410,8 +417,8 @@ fn last_frame(data: &std::path::Path, id: &str) -> Value {
     serde_json::from_str(text.lines().last().unwrap()).unwrap()
 }
 
-async fn a_stream_is_abandoned(place: &Place) -> bool {
-    let client = place.client();
+async fn a_stream_is_abandoned(test: &TestServer) -> bool {
+    let client = test.client();
     let id = new_session(&client).await;
     let mut events = client.events(&format!("/v1/sessions/{id}/events")).await;
     let body = json!({"message": crate::streams::reply("a"), "stream": true});

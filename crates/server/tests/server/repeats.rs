@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::http::{new_session, user};
-use crate::place::Place;
+use crate::test_server::TestServer;
 
 async fn sessions(client: &Client) -> usize {
     client.get("/v1/sessions").await.ok()["sessions"].as_array().unwrap().len()
@@ -27,8 +27,8 @@ fn messages_of(texts: &[&str]) -> Value {
 
 #[tokio::test]
 async fn a_session_that_is_made_twice_with_one_key_is_one() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let keyed = client.with("idempotency-key", "k");
     let there = new_session(&client).await;
     for path in ["/v1/sessions", "/v1/call/session::create"] {
@@ -47,8 +47,8 @@ async fn a_session_that_is_made_twice_with_one_key_is_one() {
 
 #[tokio::test]
 async fn what_is_appended_twice_with_one_key_is_there_once() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let id = new_session(&client).await;
     let entries = format!("/v1/sessions/{id}/entries");
     let null = |mut body: Value| {
@@ -85,8 +85,8 @@ async fn what_is_appended_twice_with_one_key_is_there_once() {
 
 #[tokio::test]
 async fn a_fork_or_a_label_that_is_made_twice_with_one_key_is_one() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let id = new_session(&client).await;
     let entry = client.post(&format!("/v1/sessions/{id}/entries"), user("x")).await.ok();
     let entry = entry["entry_id"].clone();
@@ -112,8 +112,8 @@ async fn a_fork_or_a_label_that_is_made_twice_with_one_key_is_one() {
 
 #[tokio::test]
 async fn a_delta_is_repeated_by_its_revision() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let id = new_session(&client).await;
     let entries = format!("/v1/sessions/{id}/entries");
     let entry = client.post(&entries, user("x")).await.ok()["entry_id"].clone();
@@ -142,8 +142,8 @@ async fn a_delta_is_repeated_by_its_revision() {
 
 #[tokio::test]
 async fn preconditions_hold_for_calls_by_name() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let id = new_session(&client).await;
     let entries = format!("/v1/sessions/{id}/entries");
     let leaf = client.post(&entries, user("a")).await.header("etag").unwrap().to_owned();
@@ -158,8 +158,8 @@ async fn preconditions_hold_for_calls_by_name() {
 /// An id that is used again after the session was deleted and created again is another entry.
 #[tokio::test]
 async fn a_tag_of_an_entry_is_of_one_life_of_its_session() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let (session, entry) = ("/v1/sessions/s", "/v1/sessions/s/entries/e");
     let mut tags = Vec::new();
     for text in ["first", "second"] {
@@ -185,8 +185,8 @@ async fn a_tag_of_an_entry_is_of_one_life_of_its_session() {
 
 #[tokio::test]
 async fn a_key_that_made_another_session_is_refused() {
-    let place = Place::with("").await;
-    let client = place.client();
+    let test = TestServer::with("").await;
+    let client = test.client();
     let id = new_session(&client).await;
     let mut entries = Vec::new();
     for text in ["x", "y"] {
@@ -209,9 +209,9 @@ async fn a_key_that_made_another_session_is_refused() {
         client.post(&format!("/v1/sessions/{session}/entries"), user("more")).await.ok();
         made.push(session);
     }
-    let dir = place.stop().await;
-    let place = Place::again(dir).await;
-    let client = place.client().with("idempotency-key", "k");
+    let dir = test.stop().await;
+    let test = TestServer::again(dir).await;
+    let client = test.client().with("idempotency-key", "k");
     for ((path, body, other), session) in cases.into_iter().zip(made) {
         let again = client.post(&path, body.clone()).await;
         assert_eq!(again.header("idempotency-replayed"), Some("true"), "{path}");

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::client::until;
 use crate::http::{new_session, user};
-use crate::place::{Place, token};
+use crate::test_server::{TestServer, token};
 
 const EVERYTHING: [Right; 3] = [Right::Read, Right::Write, Right::Admin];
 
@@ -31,15 +31,15 @@ async fn a_token_that_is_taken_back_hears_nothing_more() {
     let dir = Arc::new(tempfile::tempdir().unwrap());
     let owner = token(dir.path(), json!({}), &EVERYTHING);
     let guest = token(dir.path(), json!({}), &[Right::Read]);
-    let place = Place::again(dir).await;
-    let (owner, reader) = (place.client().with_token(&owner), place.client().with_token(&guest));
+    let test = TestServer::again(dir).await;
+    let (owner, reader) = (test.client().with_token(&owner), test.client().with_token(&guest));
     let id = new_session(&owner).await;
     let entries = format!("/v1/sessions/{id}/entries");
     let mut stream = reader.events("/v1/events").await;
     owner.post(&entries, user("before")).await.ok();
     stream.until("session::message-added").await;
 
-    let disk = OsDisk::open(place.path()).unwrap();
+    let disk = OsDisk::open(test.path()).unwrap();
     let file = TokenFile::new(&disk);
     let listed = file.list().unwrap();
     let taken = listed.iter().find(|record| guest.contains(&record.id)).unwrap();
@@ -54,8 +54,8 @@ async fn functions_that_a_token_lacks_are_lacking_on_every_way_in() {
     let dir = Arc::new(tempfile::tempdir().unwrap());
     let writes = token_for(dir.path(), &["session::create", "session::append-entry"]);
     let watches = token_for(dir.path(), &["session::watch"]);
-    let place = Place::again(dir).await;
-    let writer = place.client().with_token(&writes);
+    let test = TestServer::again(dir).await;
+    let writer = test.client().with_token(&writes);
     let id = new_session(&writer).await;
     let session = format!("/v1/sessions/{id}");
     writer.post(&format!("{session}/entries"), user("a")).await.ok();
@@ -67,9 +67,9 @@ async fn functions_that_a_token_lacks_are_lacking_on_every_way_in() {
     let knows = writer.with("if-none-match", "*");
     assert_eq!(knows.get(&session).await.problem(403), "session/forbidden");
 
-    let watcher = place.client().with_token(&watches);
+    let watcher = test.client().with_token(&watches);
     watcher.events("/v1/events").await;
-    let mut worker = place.worker_with(&writes).await;
+    let mut worker = test.worker_with(&writes).await;
     worker.host("ui::heard").await;
     worker.bind("b", "session::message-added", "ui::heard", json!({})).await;
     let refused = worker.next(|frame| frame["type"] == "triggerregistrationresult").await;

@@ -5,7 +5,7 @@ use tokio::net::TcpStream;
 
 use crate::client::{Client, soon, until};
 use crate::http::{new_session, user};
-use crate::place::Place;
+use crate::test_server::TestServer;
 
 /// More than the buffers of a connection take, in messages of one megabyte.
 const MESSAGES: usize = 16;
@@ -21,8 +21,8 @@ async fn fill(client: &Client, id: &str) {
 }
 
 /// Opens a stream and reads nothing of it.
-async fn open_unread(place: &Place, path: &str) -> TcpStream {
-    let address = place.server().http_address();
+async fn open_unread(test: &TestServer, path: &str) -> TcpStream {
+    let address = test.server().http_address();
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -37,12 +37,12 @@ async fn held_bytes(client: &Client) -> usize {
 
 #[tokio::test]
 async fn a_reader_that_stalls_gives_way_to_one_that_reads() {
-    let place = Place::with(ONE_EVENT).await;
-    let client = place.client();
+    let test = TestServer::with(ONE_EVENT).await;
+    let client = test.client();
     let id = new_session(&client).await;
     fill(&client, &id).await;
     let path = format!("/v1/sessions/{id}/events?after=start");
-    let mut stalled = open_unread(&place, &path).await;
+    let mut stalled = open_unread(&test, &path).await;
     until(async || held_bytes(&client).await > 1 << 20).await;
     let mut reading = client.events(&path).await;
     for number in 0..MESSAGES {
@@ -65,8 +65,8 @@ async fn a_reader_that_stalls_gives_way_to_one_that_reads() {
 async fn readers_that_stall_hold_no_more_than_their_token_may() {
     const READERS: usize = 6;
     let most = 6 << 20;
-    let place = Place::with(&format!("limits: {{stream_bytes_per_token: {most}}}")).await;
-    let client = place.client();
+    let test = TestServer::with(&format!("limits: {{stream_bytes_per_token: {most}}}")).await;
+    let client = test.client();
     let mut unread = Vec::new();
     let mut ids = Vec::new();
     for _ in 0..READERS {
@@ -74,7 +74,7 @@ async fn readers_that_stall_hold_no_more_than_their_token_may() {
         // Half of them receive new events, half read old ones.
         let query = if unread.len() % 2 == 0 { "" } else { "?after=start" };
         let path = format!("/v1/sessions/{id}/events{query}");
-        unread.push(open_unread(&place, &path).await);
+        unread.push(open_unread(&test, &path).await);
         ids.push(id);
     }
     until(async || client.get("/metrics").await.text.contains("\nbough_streams 6\n")).await;

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, until};
 use crate::http::new_session;
-use crate::place::{Place, token};
+use crate::test_server::{TestServer, token};
 
 #[tokio::test]
-async fn sums_and_health_are_told_over_http() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+async fn sums_and_health_are_delivered_over_http() {
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let id = new_session(&client).await;
     let said = json!({"message": {"role": "assistant", "content": "x", "model": "m",
         "provider": "p", "stop_reason": "end", "usage": {"output": 3}}});
@@ -35,8 +35,8 @@ async fn health_tells_each_caller_what_it_may_see() {
     let dir = Arc::new(tempfile::tempdir().unwrap());
     let ours = token(dir.path(), json!({"tenant": "t1"}), &[Right::Read]);
     let writer = token(dir.path(), json!({}), &[Right::Read, Right::Write]);
-    let place = Place::again(dir).await;
-    let client = place.client();
+    let test = TestServer::again(dir).await;
+    let client = test.client();
     new_session(&client.with_token(&writer)).await;
     let health = client.with_token(&ours).get("/v1/health").await.ok();
     assert_eq!(health["store"]["sessions"], 0, "others' sessions are not counted");
@@ -68,12 +68,12 @@ async fn verify(client: &Client) -> Value {
 #[tokio::test]
 async fn health_tells_the_size_and_the_checkpoints_of_the_store() {
     let dir = Arc::new(tempfile::tempdir().unwrap());
-    let place = Place::again(dir).await;
-    let client = place.client();
+    let test = TestServer::again(dir).await;
+    let client = test.client();
     let (kept, gone) = (new_session(&client).await, new_session(&client).await);
     client.delete(&format!("/v1/sessions/{gone}")).await.ok();
-    let place = Place::again(place.stop().await).await;
-    let client = place.client();
+    let test = TestServer::again(test.stop().await).await;
+    let client = test.client();
     let health = health_with(&client, |health| !health["store"]["size"].is_null()).await;
     let size = &health["store"]["size"];
     let bytes = |name: &str| size[format!("{name}_bytes")].as_u64().unwrap();
@@ -91,8 +91,8 @@ async fn health_tells_the_size_and_the_checkpoints_of_the_store() {
 #[tokio::test]
 async fn a_verification_is_kept_with_its_time_and_names_what_is_damaged() {
     let dir = Arc::new(tempfile::tempdir().unwrap());
-    let place = Place::again(dir.clone()).await;
-    let client = place.client();
+    let test = TestServer::again(dir.clone()).await;
+    let client = test.client();
     let id = new_session(&client).await;
     let never = client.get("/v1/health").await.ok();
     assert_eq!(never["verification"]["status"], "never");
@@ -101,10 +101,10 @@ async fn a_verification_is_kept_with_its_time_and_names_what_is_damaged() {
     assert_eq!((&well["status"], &well["last"]["sessions"]), (&json!("well"), &json!(1)));
     assert!(well["last"]["bytes"].as_u64().unwrap() > 0);
     assert!(well["last"]["finished_at"].as_i64() >= well["last"]["started_at"].as_i64());
-    let dir = place.stop().await;
+    let dir = test.stop().await;
     break_a_segment(dir.path());
-    let place = Place::again(dir).await;
-    let client = place.client();
+    let test = TestServer::again(dir).await;
+    let client = test.client();
     let kept = client.get("/v1/health").await.ok();
     assert_eq!(kept["verification"], well, "the result outlives the server");
     let damaged = verify(&client).await;
@@ -136,8 +136,8 @@ async fn who_may_verify_and_see_the_result_has_the_rights_for_it() {
     let reader = token(dir.path(), json!({}), &[Right::Read]);
     let watcher = token(dir.path(), json!({}), &[Right::Read, Right::Metrics]);
     let admin = token(dir.path(), json!({}), &[Right::Read, Right::Metrics, Right::Admin]);
-    let place = Place::again(dir).await;
-    let client = place.client();
+    let test = TestServer::again(dir).await;
+    let client = test.client();
     for who in [&reader, &watcher] {
         let refused = client.with_token(who).post("/v1/verify", json!({})).await;
         assert_eq!(refused.problem(403), "session/forbidden");
@@ -155,8 +155,8 @@ async fn who_may_verify_and_see_the_result_has_the_rights_for_it() {
 
 #[tokio::test]
 async fn a_store_without_files_says_that_it_cannot_be_verified() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let refused = client.post("/v1/verify", json!({})).await;
     assert_eq!(refused.problem(409), "http/cannot_verify");
     assert!(client.get("/v1/health").await.ok()["verification"].is_null());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::client::{Client, Event, EventStream};
-use crate::place::Place;
+use crate::test_server::TestServer;
 use crate::viewer::Viewer;
 
 /// Numbers that look random and are the same each time.
@@ -183,8 +183,8 @@ impl Reader {
 
 /// Property: a reader that applies the events has each message as `GET` shows it at that revision.
 async fn viewers_have_what_get_shows(config: &str, seed: u64) {
-    let mut place = Place::with(config).await;
-    let mut client = place.client();
+    let mut test = TestServer::with(config).await;
+    let mut client = test.client();
     let (mut dice, mut written) = (Dice(seed), Written::default());
     client.put(SESSION, json!({})).await.ok();
     let mut readers = vec![
@@ -209,8 +209,8 @@ async fn viewers_have_what_get_shows(config: &str, seed: u64) {
             reader.check(&written, reader.name == "from the start");
         }
         if config.is_empty() && dice.roll(3) == 0 {
-            place = Place::again(place.stop().await).await;
-            client = place.client();
+            test = TestServer::again(test.stop().await).await;
+            client = test.client();
         }
     }
     for reader in &readers {
@@ -255,8 +255,8 @@ async fn stream_a_reply(client: &Client, deltas: usize) {
 
 #[tokio::test]
 async fn a_reader_who_wants_no_deltas_gets_a_streamed_message_once_and_whole() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     client.put(SESSION, json!({})).await.ok();
     let mut stream = client.events("/v1/sessions/s/events?deltas=off").await;
     stream_a_reply(&client, 5).await;
@@ -272,8 +272,8 @@ async fn a_reader_who_wants_no_deltas_gets_a_streamed_message_once_and_whole() {
 
 #[tokio::test]
 async fn a_delta_costs_little_more_than_its_text() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     client.put(SESSION, json!({})).await.ok();
     let body = json!({"message": reply(""), "stream": true});
     let entry = client.post(&format!("{SESSION}/entries"), body).await.ok();
@@ -295,8 +295,8 @@ async fn a_delta_costs_little_more_than_its_text() {
 
 #[tokio::test]
 async fn a_reader_names_the_events_that_it_wants() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     client.put(SESSION, json!({})).await.ok();
     let status = "session::status-changed";
     let open = |types: &str| {
@@ -322,8 +322,8 @@ async fn a_reader_names_the_events_that_it_wants() {
 
 #[tokio::test]
 async fn a_finished_message_takes_no_more() {
-    let place = Place::with("").await;
-    let client = place.client();
+    let test = TestServer::with("").await;
+    let client = test.client();
     client.put(SESSION, json!({})).await.ok();
     stream_a_reply(&client, 2).await;
     let usage = json!({"input": 10, "output": 5, "cost_usd": 0.25});
@@ -333,8 +333,8 @@ async fn a_finished_message_takes_no_more() {
     assert_eq!((&done["revision"], &done["stop_reason"]), (&json!(3), &json!("error")));
     let after = client.get("/v1/sessions/s/usage").await.ok();
     assert_ne!(before, after, "usage counts from the end on");
-    let place = Place::again(place.stop().await).await;
-    let client = place.client();
+    let test = TestServer::again(test.stop().await).await;
+    let client = test.client();
     for what in ["delta", "finish"] {
         let body = if what == "delta" { json!({"block": 0, "text": "x"}) } else { json!({}) };
         let answer = client.post(&format!("{}/{what}", path("r")), body).await;
@@ -349,8 +349,8 @@ async fn a_finished_message_takes_no_more() {
 /// A message says why it ended once it has, in events as in what `GET` shows. The text of a block may look like the member.
 #[tokio::test]
 async fn a_message_that_streams_does_not_say_why_it_ended() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     client.put("/v1/sessions/s", json!({})).await.ok();
     let body = json!({"entry_id": "r", "message": reply("First."), "stream": true});
     client.post("/v1/sessions/s/entries", body).await.ok();

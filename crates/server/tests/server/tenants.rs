@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::http::user;
-use crate::place::{Place, token};
+use crate::test_server::{TestServer, token};
 use crate::walk::Foreign;
 
 struct Tenant {
@@ -16,8 +16,8 @@ struct Tenant {
     entry: String,
 }
 
-async fn tenant(place: &Place, token: String, mark: &'static str) -> Tenant {
-    let client = place.client().with_token(&token);
+async fn tenant(test: &TestServer, token: String, mark: &'static str) -> Tenant {
+    let client = test.client().with_token(&token);
     let body = json!({"title": mark, "description": mark, "metadata": {"note": mark}});
     let made = client.post("/v1/sessions", body).await.ok();
     let session = made["session_id"].as_str().unwrap().to_owned();
@@ -32,13 +32,13 @@ async fn no_surface_shows_one_tenant_to_another() {
     let rights = [Right::Read, Right::Write, Right::Admin];
     let a = token(dir.path(), json!({"owner": "a"}), &rights);
     let b = token(dir.path(), json!({"owner": "b"}), &rights);
-    let place = Place::again(dir).await;
-    let a = tenant(&place, a, "mark-of-alpha").await;
-    let b = tenant(&place, b, "mark-of-beta").await;
+    let test = TestServer::again(dir).await;
+    let a = tenant(&test, a, "mark-of-alpha").await;
+    let b = tenant(&test, b, "mark-of-beta").await;
     check_http(&a, &b).await;
     check_http(&b, &a).await;
-    check_events(&place, &a, &b).await;
-    check_bus(&place, &a, &b).await;
+    check_events(&test, &a, &b).await;
+    check_bus(&test, &a, &b).await;
 }
 
 /// The rights of a tenant, and those of one that may even store for others: a scope restricts both.
@@ -48,9 +48,9 @@ async fn no_function_shows_or_changes_what_is_another_tenants() {
     let all = [Right::Read, Right::Write, Right::Admin, Right::Bridge];
     let a = token(dir.path(), json!({"owner": "a"}), &all);
     let b = token(dir.path(), json!({"owner": "b"}), &all[..3]);
-    let place = Place::again(dir).await;
-    let a = tenant(&place, a, "mark-of-alpha").await;
-    let b = tenant(&place, b, "mark-of-beta").await;
+    let test = TestServer::again(dir).await;
+    let a = tenant(&test, a, "mark-of-alpha").await;
+    let b = tenant(&test, b, "mark-of-beta").await;
     for (me, other) in [(&a, &b), (&b, &a)] {
         let foreign = Foreign {
             owner: &other.client,
@@ -58,7 +58,7 @@ async fn no_function_shows_or_changes_what_is_another_tenants() {
             entry: &other.entry,
             mark: other.mark,
         };
-        foreign.walk(&me.client, &mut place.worker_with(&me.token).await).await;
+        foreign.walk(&me.client, &mut test.worker_with(&me.token).await).await;
     }
     for path in ["/metrics", "/openapi.json", "/readyz", "/healthz", "/v1/version"] {
         let shown = b.client.get(path).await.text;
@@ -125,7 +125,7 @@ async fn check_http(me: &Tenant, other: &Tenant) {
     assert_eq!(me.client.post("/v1/sessions", steal).await.problem(403), "session/forbidden");
 }
 
-async fn check_events(place: &Place, a: &Tenant, b: &Tenant) {
+async fn check_events(test: &TestServer, a: &Tenant, b: &Tenant) {
     let mut stream = a.client.events("/v1/events").await;
     let path = format!("/v1/sessions/{}/events", b.session);
     assert_eq!(a.client.get(&path).await.problem(404), "session/not_found");
@@ -136,12 +136,12 @@ async fn check_events(place: &Place, a: &Tenant, b: &Tenant) {
     assert_eq!(event.data["payload"]["session_id"], a.session.as_str());
     let quiet = tokio::time::timeout(std::time::Duration::from_millis(200), theirs.next()).await;
     assert!(quiet.is_err(), "{quiet:?}");
-    drop(place.client());
+    drop(test.client());
 }
 
-async fn check_bus(place: &Place, a: &Tenant, b: &Tenant) {
-    let mut alpha = place.worker_with(&a.token).await;
-    let mut beta = place.worker_with(&b.token).await;
+async fn check_bus(test: &TestServer, a: &Tenant, b: &Tenant) {
+    let mut alpha = test.worker_with(&a.token).await;
+    let mut beta = test.worker_with(&b.token).await;
     beta.host("mark-of-beta::function").await;
     beta.bind("t-b", "session::message-added", "mark-of-beta::function", json!({})).await;
     let name = json!({"name": "mark-of-beta-worker", "runtime": "test"});

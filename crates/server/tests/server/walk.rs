@@ -44,9 +44,9 @@ impl Foreign<'_> {
         let route = function.route.unwrap();
         let mut path = route.path.to_owned();
         request.retain(|name, value| {
-            let place = format!("{{{name}}}");
-            let is_in_path = path.contains(&place);
-            path = path.replace(&place, value.as_str().unwrap_or_default());
+            let test = format!("{{{name}}}");
+            let is_in_path = path.contains(&test);
+            path = path.replace(&test, value.as_str().unwrap_or_default());
             !is_in_path
         });
         assert!(!path.contains('{'), "{path} has a part that the walk does not know");

@@ -9,14 +9,14 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::{oneshot, watch};
 
-use super::progress::{Place, Progress};
+use super::progress::{Progress, ResumePosition};
 use super::{Called, EventSink};
 use crate::error::ServiceError;
 use crate::feed::{
     Delivery, EventFilter, EventKind, FeedEvent, FeedItem, GapReason, StartAt, Subscription,
 };
 use crate::limits::{
-    EVENT_CALLS_MAX, EVENT_REPLAY_CALLS_MAX, EVENT_RETRY_PAUSE, PLACE_NOTED_EVERY,
+    BINDING_POSITION_NOTED_EVERY, EVENT_CALLS_MAX, EVENT_REPLAY_CALLS_MAX, EVENT_RETRY_PAUSE,
 };
 use crate::scope::Scope;
 use crate::service::Service;
@@ -28,7 +28,7 @@ pub(super) struct Delivering {
     filter: EventFilter,
     sink: watch::Sender<Arc<dyn EventSink>>,
     pub(super) progress: Progress,
-    /// Whether its place moved since it was last written.
+    /// Whether its position moved since it was last written.
     pub(super) has_moved: AtomicBool,
     /// Held by the call that checks whether the function is back; the others wait for it.
     retry: tokio::sync::Mutex<()>,
@@ -41,7 +41,7 @@ struct Live {
     first: Option<EventName>,
 }
 
-/// Tells an event from others.
+/// Identifies an event.
 type EventName = (SessionId, Incarnation, Position, EventKind);
 
 fn name_of(event: &FeedEvent) -> EventName {
@@ -77,14 +77,14 @@ impl Delivering {
         scope: Scope,
         filter: EventFilter,
         sink: Arc<dyn EventSink>,
-        place: Option<Place>,
+        position: Option<ResumePosition>,
     ) -> Self {
         Self {
             service,
             scope,
             filter,
             sink: watch::Sender::new(sink),
-            progress: Progress::at(place),
+            progress: Progress::at(position),
             has_moved: AtomicBool::new(false),
             retry: tokio::sync::Mutex::default(),
         }
@@ -113,14 +113,14 @@ impl Delivering {
         }
     }
 
-    /// Delivers for as long as it is polled; signals when it has begun, so that its place is known.
+    /// Delivers for as long as it is polled; signals when it has begun, so that its position is known.
     pub(super) async fn run(self: Arc<Self>, begun: oneshot::Sender<()>) {
         let mut subscription = self.begin().await;
-        // Whoever registered may have stopped waiting.
+        // The caller that registered may have stopped waiting.
         let _ = begun.send(()).is_ok();
         let mut live: Option<Live> = None;
         let mut calls = FuturesUnordered::new();
-        let mut note = tokio::time::interval(PLACE_NOTED_EVERY);
+        let mut note = tokio::time::interval(BINDING_POSITION_NOTED_EVERY);
         loop {
             // A replay leaves capacity for live events.
             let most = if live.is_some() { EVENT_REPLAY_CALLS_MAX } else { EVENT_CALLS_MAX };
@@ -133,7 +133,7 @@ impl Delivering {
                 }
                 item = next_of(&mut live), if calls.len() < EVENT_CALLS_MAX => (item, true),
                 item = subscription.next(), if calls.len() < most => (item, false),
-                // Filtered events move the place too, or a quiet binding would get a gap after a restart.
+                // Filtered events move the position too, or a quiet binding would get a gap after a restart.
                 _ = note.tick(), if calls.is_empty() && live.is_none() => {
                     self.note(subscription.cursor().into());
                     continue;
@@ -180,25 +180,25 @@ impl Delivering {
         begun.ok().map(|subscription| Live { subscription, first: None })
     }
 
-    /// Begins at the binding's place, as soon as the store answers. A place that cannot be read is a gap.
+    /// Begins at the binding's position, as soon as the store answers. A position that cannot be read is a gap.
     async fn begin(&self) -> Subscription {
-        let mut place = self.progress.place();
+        let mut position = self.progress.position();
         loop {
-            let start = match place.clone() {
+            let start = match position.clone() {
                 None => StartAt::Now,
-                Some(Place::Start) if self.filter.session_id.is_some() => StartAt::Start,
-                Some(Place::Start) => StartAt::Now,
-                Some(Place::After(cursor)) => StartAt::After(cursor),
+                Some(ResumePosition::Start) if self.filter.session_id.is_some() => StartAt::Start,
+                Some(ResumePosition::Start) => StartAt::Now,
+                Some(ResumePosition::After(cursor)) => StartAt::After(cursor),
             };
             match self.service.subscribe(&self.scope, self.filter.clone(), start).await {
                 Ok(subscription) => {
                     self.progress.idle_at(subscription.cursor().into());
-                    // Also if it did not move: the stored document may say that nobody holds the binding.
+                    // Also if it did not move: the stored document may show the binding as free.
                     self.has_moved.store(true, Ordering::Release);
                     return subscription;
                 }
-                Err(error @ ServiceError::InvalidCursor { .. }) if place.is_some() => {
-                    place = None;
+                Err(error @ ServiceError::InvalidCursor { .. }) if position.is_some() => {
+                    position = None;
                     self.sink().missed(error.code());
                 }
                 Err(error) => self.wait_for_store(&error).await,
@@ -211,9 +211,9 @@ impl Delivering {
         tokio::time::sleep(EVENT_RETRY_PAUSE).await;
     }
 
-    fn note(&self, place: Place) {
-        if self.progress.place().as_ref() != Some(&place) {
-            self.progress.idle_at(place);
+    fn note(&self, position: ResumePosition) {
+        if self.progress.position().as_ref() != Some(&position) {
+            self.progress.idle_at(position);
             self.has_moved.store(true, Ordering::Release);
         }
     }

@@ -1,26 +1,26 @@
 //! Bindings: functions of workers that are called with the events of a filter, at least once.
 //!
 //! A binding is identified by its request (type, function, namespace, filter) and by its ordinal among equals, not by
-//! the id that a client gives it. It has a place in the feed: before the first event whose call was not answered. The
-//! place outlives the binding's connection for a while, and the process: it is written to the
+//! the id that a client gives it. It has a position in the feed: before the first event whose call was not answered. The
+//! position outlives the binding's connection for a while, and the process: it is written to the
 //! [`SharedState`](bough_store::shared_state::SharedState).
 //!
 //! - A new binding starts at the present.
-//! - A disconnect keeps the place for [`BINDING_KEPT_FOR`](crate::limits::BINDING_KEPT_FOR); an unregistration drops
+//! - A disconnect keeps the position for [`BINDING_KEPT_FOR`](crate::limits::BINDING_KEPT_FOR); an unregistration drops
 //!   it.
 //! - An event is delivered again if its call was not answered before the connection, the engine or this process ended.
-//!   After a kill, events of the last [`PLACES_WRITTEN_EVERY`](crate::limits::PLACES_WRITTEN_EVERY) may be delivered
+//!   After a kill, events of the last [`BINDINGS_WRITTEN_EVERY`](crate::limits::BINDINGS_WRITTEN_EVERY) may be delivered
 //!   again too; after a power cut, those since the system last wrote the file.
 //! - A call that is not answered within [`EVENT_ANSWER_WAIT`](crate::limits::EVENT_ANSWER_WAIT) on an open connection
 //!   counts as delivered, so a handler that never answers does not stop the others.
-//! - If the feed no longer reaches back to a place, the [`EventSink`] is notified of a gap.
+//! - If the feed no longer reaches back to a position, the [`EventSink`] is notified of a gap.
 
 mod delivery;
 mod identity;
-mod places;
 mod progress;
 mod registry;
 mod spec;
+mod stored_bindings;
 mod table;
 mod trigger_type;
 
@@ -54,6 +54,6 @@ pub trait EventSink: Send + Sync {
 pub enum Called {
     /// The function was called, whatever it answered.
     Taken,
-    /// Nobody hosts the function now, or its host went away before it answered. The call is repeated.
+    /// No worker hosts the function now, or its host disconnected before it answered. The call is repeated.
     Absent,
 }

@@ -3,16 +3,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::feed::FeedCursor;
 
-/// A binding's place: the position from which it resumes without missing an event.
+/// A binding's position: the position from which it resumes without missing an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ResumePosition {
     /// With the first event of its session, which has never existed so far.
     Start,
     /// After an event.
     After(FeedCursor),
 }
 
-impl From<Option<FeedCursor>> for Place {
+impl From<Option<FeedCursor>> for ResumePosition {
     fn from(cursor: Option<FeedCursor>) -> Self {
         cursor.map_or(Self::Start, Self::After)
     }
@@ -27,21 +27,21 @@ pub(super) struct Progress {
 #[derive(Debug)]
 struct Window {
     /// After the last event that was passed to a call; `None` until the subscription has begun.
-    sent: Option<Place>,
+    sent: Option<ResumePosition>,
     /// The number of the first call in `calls`.
     first: u64,
-    /// Calls since the oldest unanswered one: the place before each, and whether it is answered.
-    calls: VecDeque<(Option<Place>, bool)>,
+    /// Calls since the oldest unanswered one: the position before each, and whether it is answered.
+    calls: VecDeque<(Option<ResumePosition>, bool)>,
 }
 
 impl Progress {
-    pub(super) fn at(place: Option<Place>) -> Self {
-        let window = Window { sent: place, first: 0, calls: VecDeque::new() };
+    pub(super) fn at(position: Option<ResumePosition>) -> Self {
+        let window = Window { sent: position, first: 0, calls: VecDeque::new() };
         Self { window: Mutex::new(window) }
     }
 
     /// The position from which to resume: before the first unanswered call.
-    pub(super) fn place(&self) -> Option<Place> {
+    pub(super) fn position(&self) -> Option<ResumePosition> {
         let window = self.lock();
         match window.calls.front() {
             Some((before, _)) => before.clone(),
@@ -50,22 +50,22 @@ impl Progress {
     }
 
     /// Notes the subscription's position while no call is running.
-    pub(super) fn idle_at(&self, place: Place) {
+    pub(super) fn idle_at(&self, position: ResumePosition) {
         let mut window = self.lock();
         if window.calls.is_empty() {
-            window.sent = Some(place);
+            window.sent = Some(position);
         }
     }
 
     /// Notes that a call with the event before `after` begins; returns its number.
     pub(super) fn begin_call(&self, after: FeedCursor) -> u64 {
         let mut window = self.lock();
-        let before = window.sent.replace(Place::After(after));
+        let before = window.sent.replace(ResumePosition::After(after));
         window.calls.push_back((before, false));
         window.first + window.calls.len() as u64 - 1
     }
 
-    /// Notes that a call was answered; returns whether the place moved.
+    /// Notes that a call was answered; returns whether the position moved.
     pub(super) fn end_call(&self, number: u64) -> bool {
         let mut window = self.lock();
         let index = number.checked_sub(window.first).and_then(|index| usize::try_from(index).ok());
@@ -94,33 +94,33 @@ mod tests {
         format!("all.{number:064}").parse().unwrap()
     }
 
-    fn after(number: u64) -> Option<Place> {
-        Some(Place::After(cursor(number)))
+    fn after(number: u64) -> Option<ResumePosition> {
+        Some(ResumePosition::After(cursor(number)))
     }
 
     #[test]
-    fn the_place_is_before_the_first_call_that_was_not_answered() {
+    fn the_position_is_before_the_first_call_that_was_not_answered() {
         let progress = Progress::at(after(0));
         let calls: Vec<u64> = (1..=3).map(|number| progress.begin_call(cursor(number))).collect();
-        assert_eq!((calls.as_slice(), progress.place()), ([0, 1, 2].as_slice(), after(0)));
+        assert_eq!((calls.as_slice(), progress.position()), ([0, 1, 2].as_slice(), after(0)));
         assert!(!progress.end_call(1), "the first is still under way");
-        assert_eq!(progress.place(), after(0));
+        assert_eq!(progress.position(), after(0));
         assert!(progress.end_call(0));
-        assert_eq!(progress.place(), after(2));
-        progress.idle_at(Place::Start);
-        assert_eq!(progress.place(), after(2), "a call is under way");
+        assert_eq!(progress.position(), after(2));
+        progress.idle_at(ResumePosition::Start);
+        assert_eq!(progress.position(), after(2), "a call is under way");
         assert!(progress.end_call(2));
-        assert_eq!(progress.place(), after(3));
+        assert_eq!(progress.position(), after(3));
         assert!(!progress.end_call(2), "once is enough");
-        progress.idle_at(Place::After(cursor(9)));
-        assert_eq!(progress.place(), after(9));
+        progress.idle_at(ResumePosition::After(cursor(9)));
+        assert_eq!(progress.position(), after(9));
     }
 
     #[test]
-    fn a_binding_that_has_not_begun_has_no_place() {
+    fn a_binding_that_has_not_begun_has_no_position() {
         let progress = Progress::at(None);
-        assert_eq!(progress.place(), None);
-        progress.idle_at(Place::Start);
-        assert_eq!(progress.place(), Some(Place::Start));
+        assert_eq!(progress.position(), None);
+        progress.idle_at(ResumePosition::Start);
+        assert_eq!(progress.position(), Some(ResumePosition::Start));
     }
 }

@@ -1,4 +1,4 @@
-//! The bindings of one bus: who holds each, and its place.
+//! The bindings of one bus: who holds each, and its position.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,12 +11,12 @@ use tokio::task::AbortHandle;
 
 use super::EventSink;
 use super::delivery::Delivering;
-use super::places::{Places, Written};
 use super::spec::BindingSpec;
+use super::stored_bindings::{StoredBinding, StoredBindings};
 use super::table::{Claim, Hold, Slot, Table};
 use crate::feed::EventFilter;
 use crate::limits::{
-    BINDING_KEPT_FOR, BINDINGS_KEPT_MAX, BINDINGS_SWEPT_EVERY, PLACES_WRITTEN_EVERY,
+    BINDING_KEPT_FOR, BINDINGS_KEPT_MAX, BINDINGS_SWEPT_EVERY, BINDINGS_WRITTEN_EVERY,
 };
 use crate::scope::Scope;
 use crate::service::Service;
@@ -28,7 +28,7 @@ pub struct Bindings(Arc<Inner>);
 struct Inner {
     service: Service,
     clock: Arc<dyn Clock>,
-    places: Arc<Places>,
+    stored: Arc<StoredBindings>,
     next: AtomicU64,
     state: Mutex<State>,
 }
@@ -39,14 +39,14 @@ struct State {
     running: HashMap<u64, Running>,
 }
 
-/// A binding that somebody holds.
+/// A binding that a registration holds.
 struct Running {
     spec: BindingSpec,
     ordinal: u32,
     delivering: Arc<Delivering>,
     /// Where its calls go.
     route: String,
-    /// Whether its place was ever written.
+    /// Whether its position was ever written.
     is_written: bool,
     task: AbortHandle,
 }
@@ -77,43 +77,43 @@ pub struct BindingRequest {
 pub struct Registered {
     /// Names it.
     pub id: BindingId,
-    /// Resolves when the binding has its place: later events are delivered.
+    /// Resolves when the binding has its position: later events are delivered.
     pub begun: oneshot::Receiver<()>,
 }
 
 impl Bindings {
-    /// The bindings of the bus with this name, with the stored places. Must be called on a tokio runtime.
+    /// The bindings of the bus with this name, with the stored positions. Must be called on a tokio runtime.
     pub async fn open(
         service: Service,
         shared: Arc<dyn SharedState>,
         clock: Arc<dyn Clock>,
         bus: &str,
     ) -> Result<Self, SharedStateError> {
-        let places = Arc::new(Places::new(shared, bus));
+        let stored = Arc::new(StoredBindings::new(shared, bus));
         let mut table = Table::default();
         let now = clock.now_ms();
-        for written in places.read().await? {
-            let Some(place) = written.place() else { continue };
-            // It was held when the last process ended; since that end, nobody holds it.
-            let hold = Hold::Left { since_ms: written.left_ms.unwrap_or(now), place };
-            let Written { spec, ordinal, trigger_id, .. } = written;
+        for written in stored.read().await? {
+            let Some(position) = written.position() else { continue };
+            // It was held when the last process ended, so it is free since then.
+            let hold = Hold::Left { since_ms: written.left_ms.unwrap_or(now), position };
+            let StoredBinding { spec, ordinal, trigger_id, .. } = written;
             table.restore(spec, Slot { ordinal, trigger_id, hold });
         }
         let state = Mutex::new(State { table, running: HashMap::new() });
         let next = AtomicU64::new(0);
-        let inner = Inner { service, clock, places: places.clone(), next, state };
+        let inner = Inner { service, clock, stored: stored.clone(), next, state };
         let inner = Arc::new(inner);
-        tokio::spawn(keep(Arc::downgrade(&inner), places));
+        tokio::spawn(keep(Arc::downgrade(&inner), stored));
         Ok(Self(inner))
     }
 
-    /// Registers a binding, which resumes at its place if it is known.
+    /// Registers a binding, which resumes at its position if it is known.
     pub fn register(&self, request: BindingRequest) -> Registered {
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
         let (begin, begun) = oneshot::channel();
         let mut state = self.0.lock();
         let claim = state.table.claim(&request.spec, &request.trigger_id, id);
-        let (ordinal, place) = match claim {
+        let (ordinal, position) = match claim {
             Claim::Taken { ordinal, from } => match state.running.remove(&from) {
                 Some(mut running) => {
                     let leads_elsewhere = running.route != request.route;
@@ -125,12 +125,12 @@ impl Bindings {
                 None => (ordinal, None),
             },
             Claim::New { ordinal } => (ordinal, None),
-            Claim::Resumed { ordinal, place } => (ordinal, Some(place)),
+            Claim::Resumed { ordinal, position } => (ordinal, Some(position)),
         };
         let BindingRequest { spec, scope, filter, route, sink, .. } = request;
         let service = self.0.service.clone();
-        let is_written = place.is_some();
-        let delivering = Arc::new(Delivering::new(service, scope, filter, sink, place));
+        let is_written = position.is_some();
+        let delivering = Arc::new(Delivering::new(service, scope, filter, sink, position));
         let deliveries = begin_and_write(Arc::downgrade(&self.0), delivering.clone(), begin);
         let task = tokio::spawn(deliveries).abort_handle();
         state.running.insert(id, Running { spec, ordinal, delivering, route, is_written, task });
@@ -139,13 +139,13 @@ impl Bindings {
         Registered { id: BindingId(id), begun }
     }
 
-    /// A connection ended: the binding stops, and its place is kept for a while.
+    /// A connection ended: the binding stops, and its position is kept for a while.
     pub fn disconnect(&self, id: BindingId) {
         let mut state = self.0.lock();
         let Some(running) = state.running.remove(&id.0) else { return };
         running.task.abort();
         let Running { spec, ordinal, delivering, is_written, .. } = running;
-        let Some(place) = delivering.progress.place() else {
+        let Some(position) = delivering.progress.position() else {
             // It never began, so it cannot have missed anything.
             state.table.remove(&spec, ordinal);
             return;
@@ -153,25 +153,25 @@ impl Bindings {
         let now = self.0.clock.now_ms();
         let trigger_id = state.table.get(&spec, ordinal).map(|slot| slot.trigger_id.clone());
         let named = (ordinal, trigger_id.as_deref().unwrap_or_default());
-        self.0.places.put(&Written::new(&spec, named, &place, Some(now)), !is_written);
-        state.table.leave(&spec, ordinal, place, now);
+        self.0.stored.put(&StoredBinding::new(&spec, named, &position, Some(now)), !is_written);
+        state.table.leave(&spec, ordinal, position, now);
         drop(state);
         self.0.drop_surplus();
     }
 
-    /// Ends a binding that is not wanted any more, and drops its place.
+    /// Ends a binding that is not wanted any more, and drops its position.
     pub fn unregister(&self, id: BindingId) {
         let mut state = self.0.lock();
         let Some(running) = state.running.remove(&id.0) else { return };
         running.task.abort();
         state.table.remove(&running.spec, running.ordinal);
-        self.0.places.remove(&running.spec, running.ordinal);
+        self.0.stored.remove(&running.spec, running.ordinal);
     }
 
-    /// Writes every present place; for the end of the process.
+    /// Writes every present position; for the end of the process.
     pub async fn flush(&self) -> Result<(), SharedStateError> {
         self.0.collect();
-        self.0.places.write().await
+        self.0.stored.write().await
     }
 }
 
@@ -183,7 +183,7 @@ impl std::fmt::Debug for Bindings {
     }
 }
 
-/// Delivers; writes the first place of a binding as soon as it is known.
+/// Delivers; writes the first position of a binding as soon as it is known.
 async fn begin_and_write(
     inner: Weak<Inner>,
     delivering: Arc<Delivering>,
@@ -196,20 +196,20 @@ async fn begin_and_write(
         if let Some(inner) = inner.upgrade() {
             inner.collect();
         }
-        // Whoever registered may have stopped waiting.
+        // The caller that registered may have stopped waiting.
         let _ = begun.send(()).is_ok();
         std::future::pending::<()>().await;
     };
     tokio::join!(delivering.run(begin), write_first);
 }
 
-/// Writes places and drops old ones until the bindings are gone.
-async fn keep(inner: Weak<Inner>, places: Arc<Places>) {
+/// Writes positions and drops old ones until the bindings are gone.
+async fn keep(inner: Weak<Inner>, stored: Arc<StoredBindings>) {
     let mut sweep = tokio::time::interval(BINDINGS_SWEPT_EVERY);
     loop {
         let is_time_to_sweep = tokio::select! {
-            () = places.urgent() => false,
-            () = tokio::time::sleep(PLACES_WRITTEN_EVERY) => false,
+            () = stored.urgent() => false,
+            () = tokio::time::sleep(BINDINGS_WRITTEN_EVERY) => false,
             _ = sweep.tick() => true,
         };
         // Hold it only for a moment, so that bindings without an owner can end.
@@ -219,8 +219,8 @@ async fn keep(inner: Weak<Inner>, places: Arc<Places>) {
         }
         bindings.collect();
         drop(bindings);
-        if let Err(error) = places.write().await {
-            tracing::error!(%error, "the places of bindings were not written; trying again");
+        if let Err(error) = stored.write().await {
+            tracing::error!(%error, "the positions of bindings were not written; trying again");
         }
     }
 }
@@ -231,7 +231,7 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues the places that moved.
+    /// Queues the positions that moved.
     fn collect(&self) {
         let mut state = self.lock();
         let State { table, running } = &mut *state;
@@ -239,10 +239,11 @@ impl Inner {
             if !held.delivering.has_moved.swap(false, Ordering::AcqRel) {
                 continue;
             }
-            let Some(place) = held.delivering.progress.place() else { continue };
+            let Some(position) = held.delivering.progress.position() else { continue };
             let Some(slot) = table.get(&held.spec, held.ordinal) else { continue };
             let named = (held.ordinal, slot.trigger_id.as_str());
-            self.places.put(&Written::new(&held.spec, named, &place, None), !held.is_written);
+            self.stored
+                .put(&StoredBinding::new(&held.spec, named, &position, None), !held.is_written);
             held.is_written = true;
         }
     }
@@ -253,18 +254,18 @@ impl Inner {
         for (spec, ordinal) in state.table.left_before(self.clock.now_ms().saturating_sub(kept_ms))
         {
             state.table.remove(&spec, ordinal);
-            self.places.remove(&spec, ordinal);
+            self.stored.remove(&spec, ordinal);
         }
     }
 
-    /// Drops places of bindings that nobody holds while there are too many.
+    /// Drops positions of free bindings while there are too many.
     fn drop_surplus(&self) {
         let mut state = self.lock();
         while state.table.len() > BINDINGS_KEPT_MAX {
             let Some((spec, ordinal)) = state.table.left_longest() else { return };
-            tracing::warn!("too many bindings left; the place of the oldest is dropped");
+            tracing::warn!("too many bindings left; the position of the oldest is dropped");
             state.table.remove(&spec, ordinal);
-            self.places.remove(&spec, ordinal);
+            self.stored.remove(&spec, ordinal);
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The bindings, who holds each, and the places of those that nobody holds.
+//! The bindings, the holder of each, and the positions of those that are free.
 
 use std::collections::HashMap;
 
-use super::progress::Place;
+use super::progress::ResumePosition;
 use super::spec::BindingSpec;
 
 /// Every binding of one bus.
@@ -21,13 +21,13 @@ pub(super) struct Slot {
     pub(super) hold: Hold,
 }
 
-/// Whether somebody holds a binding.
+/// Whether a binding is held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Hold {
     /// The registration with this number does.
     Held(u64),
-    /// Nobody, since a time in milliseconds; it resumes at a place.
-    Left { since_ms: i64, place: Place },
+    /// It is free since a time in milliseconds, and resumes at a position.
+    Left { since_ms: i64, position: ResumePosition },
 }
 
 /// What a registration got.
@@ -35,8 +35,8 @@ pub(super) enum Hold {
 pub(super) enum Claim {
     /// A binding that was not there before.
     New { ordinal: u32 },
-    /// A binding that nobody held.
-    Resumed { ordinal: u32, place: Place },
+    /// A binding that was free.
+    Resumed { ordinal: u32, position: ResumePosition },
     /// A binding that another registration held until now.
     Taken { ordinal: u32, from: u64 },
 }
@@ -46,7 +46,7 @@ impl Table {
         self.count
     }
 
-    /// Gives a binding to a registration: the one with its trigger id, else one that nobody holds, else a new one.
+    /// Gives a binding to a registration: the one with its trigger id, else a free one, else a new one.
     pub(super) fn claim(&mut self, spec: &BindingSpec, trigger_id: &str, holder: u64) -> Claim {
         let slots = self.slots.entry(spec.clone()).or_default();
         let is_left = |slot: &&mut Slot| matches!(slot.hold, Hold::Left { .. });
@@ -59,7 +59,7 @@ impl Table {
             let ordinal = slot.ordinal;
             return match std::mem::replace(&mut slot.hold, Hold::Held(holder)) {
                 Hold::Held(from) => Claim::Taken { ordinal, from },
-                Hold::Left { place, .. } => Claim::Resumed { ordinal, place },
+                Hold::Left { position, .. } => Claim::Resumed { ordinal, position },
             };
         }
         let is_free = |ordinal: &u32| slots.iter().all(|slot| slot.ordinal != *ordinal);
@@ -82,11 +82,17 @@ impl Table {
     }
 
     /// Notes that a registration does not hold its binding any more.
-    pub(super) fn leave(&mut self, spec: &BindingSpec, ordinal: u32, place: Place, since_ms: i64) {
+    pub(super) fn leave(
+        &mut self,
+        spec: &BindingSpec,
+        ordinal: u32,
+        position: ResumePosition,
+        since_ms: i64,
+    ) {
         let slots = self.slots.get_mut(spec);
         let slot = slots.and_then(|slots| slots.iter_mut().find(|slot| slot.ordinal == ordinal));
         if let Some(slot) = slot {
-            slot.hold = Hold::Left { since_ms, place };
+            slot.hold = Hold::Left { since_ms, position };
         }
     }
 
@@ -100,7 +106,7 @@ impl Table {
         }
     }
 
-    /// Bindings that nobody has held since before a time.
+    /// Bindings that have been free since before a time.
     pub(super) fn left_before(&self, time_ms: i64) -> Vec<(BindingSpec, u32)> {
         let is_old =
             |slot: &&Slot| matches!(slot.hold, Hold::Left { since_ms, .. } if since_ms < time_ms);
@@ -110,7 +116,7 @@ impl Table {
         all.collect()
     }
 
-    /// The binding that nobody has held for the longest time.
+    /// The binding that has been free for the longest time.
     pub(super) fn left_longest(&self) -> Option<(BindingSpec, u32)> {
         let all =
             self.slots.iter().flat_map(|(spec, slots)| slots.iter().map(move |slot| (spec, slot)));
@@ -134,17 +140,17 @@ mod tests {
         BindingSpec::new("session::created", function, "", &json!({}))
     }
 
-    fn place(number: u64) -> Place {
+    fn position(number: u64) -> ResumePosition {
         let cursor: FeedCursor = format!("all.{number:064}").parse().unwrap();
-        Place::After(cursor)
+        ResumePosition::After(cursor)
     }
 
     #[test]
     fn a_binding_is_known_by_what_it_asks_for() {
         let mut table = Table::default();
         assert_eq!(table.claim(&spec("f"), "t1", 1), Claim::New { ordinal: 0 });
-        table.leave(&spec("f"), 0, place(1), 0);
-        let resumed = Claim::Resumed { ordinal: 0, place: place(1) };
+        table.leave(&spec("f"), 0, position(1), 0);
+        let resumed = Claim::Resumed { ordinal: 0, position: position(1) };
         assert_eq!(table.claim(&spec("f"), "another id", 2), resumed);
         assert_eq!(table.claim(&spec("g"), "another id", 3), Claim::New { ordinal: 0 });
         assert_eq!(table.len(), 2);
@@ -156,13 +162,19 @@ mod tests {
         assert_eq!(table.claim(&spec("f"), "a", 1), Claim::New { ordinal: 0 });
         assert_eq!(table.claim(&spec("f"), "b", 2), Claim::New { ordinal: 1 });
         assert_eq!(table.claim(&spec("f"), "b", 3), Claim::Taken { ordinal: 1, from: 2 });
-        table.leave(&spec("f"), 0, place(1), 0);
-        table.leave(&spec("f"), 1, place(2), 0);
-        assert_eq!(table.claim(&spec("f"), "b", 4), Claim::Resumed { ordinal: 1, place: place(2) });
-        assert_eq!(table.claim(&spec("f"), "c", 5), Claim::Resumed { ordinal: 0, place: place(1) });
+        table.leave(&spec("f"), 0, position(1), 0);
+        table.leave(&spec("f"), 1, position(2), 0);
+        assert_eq!(
+            table.claim(&spec("f"), "b", 4),
+            Claim::Resumed { ordinal: 1, position: position(2) }
+        );
+        assert_eq!(
+            table.claim(&spec("f"), "c", 5),
+            Claim::Resumed { ordinal: 0, position: position(1) }
+        );
         table.remove(&spec("f"), 0);
-        table.leave(&spec("f"), 1, place(3), 0);
-        let survivor = Claim::Resumed { ordinal: 1, place: place(3) };
+        table.leave(&spec("f"), 1, position(3), 0);
+        let survivor = Claim::Resumed { ordinal: 1, position: position(3) };
         assert_eq!(table.claim(&spec("f"), "d", 6), survivor, "the one that is left is found");
         assert_eq!(table.claim(&spec("f"), "e", 7), Claim::New { ordinal: 0 });
     }
@@ -173,8 +185,8 @@ mod tests {
         for (holder, function) in ["f", "g", "h"].into_iter().enumerate() {
             table.claim(&spec(function), "t", holder as u64);
         }
-        table.leave(&spec("f"), 0, Place::Start, 20);
-        table.leave(&spec("g"), 0, Place::Start, 10);
+        table.leave(&spec("f"), 0, ResumePosition::Start, 20);
+        table.leave(&spec("g"), 0, ResumePosition::Start, 10);
         assert_eq!(table.left_longest(), Some((spec("g"), 0)));
         assert_eq!(table.left_before(20), [(spec("g"), 0)]);
         assert_eq!(table.left_before(21).len(), 2);

@@ -166,9 +166,9 @@ async fn calls_are_made_again_until_the_function_is_there() {
     assert_eq!(titles, ["a", "b", "c"]);
 }
 
-/// The process ends without a word; the next one finds the place in the shared documents.
+/// The process ends without a word; the next one finds the position in the shared documents.
 #[tokio::test]
-async fn a_place_outlives_the_process() {
+async fn a_position_outlives_the_process() {
     let world = World::new();
     let function = Function::new();
     let bindings = world.bindings().await;
@@ -187,9 +187,9 @@ async fn a_place_outlives_the_process() {
     assert!(function.gaps.lock().unwrap().is_empty());
 }
 
-/// A place is kept for a time after its connection ended. Here the time is over when the next process starts.
+/// A position is kept for a time after its connection ended. Here the time is over when the next process starts.
 #[tokio::test]
-async fn a_place_that_was_left_long_ago_is_dropped() {
+async fn a_position_that_was_left_long_ago_is_dropped() {
     let world = World::new();
     let function = Function::new();
     let bindings = world.bindings().await;
@@ -251,9 +251,9 @@ async fn a_bounded_number_of_calls_is_under_way() {
     assert_eq!(function.most_under_way.load(Ordering::Acquire), EVENT_CALLS_MAX);
 }
 
-/// A place of a store that is not there any more cannot be gone on from, and the binding is told so.
+/// A position of an earlier store cannot be resumed from; the binding is notified of a gap.
 #[tokio::test]
-async fn a_place_that_is_out_of_reach_is_a_gap() {
+async fn a_position_that_is_out_of_reach_is_a_gap() {
     let mut world = World::new();
     let function = Function::new();
     let bindings = world.bindings().await;
@@ -292,7 +292,7 @@ async fn a_replay_does_not_hold_up_what_happens() {
     world.create("live").await;
     until_under_way(EVENT_REPLAY_CALLS_MAX + 1).await;
     function.answers.add_permits(10_000);
-    // The replay may tell of the new session too, so it may come twice.
+    // The replay may contain the new session too, so the event may come twice.
     let has = |title: &str| function.titles().iter().any(|told| told == title);
     while !((0..count).all(|number| has(&number.to_string())) && has("live")) {
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -18,11 +18,11 @@ pub enum FeedCursor {
     All(GlobalCursor),
 }
 
-/// A place in the feed of one session: `<incarnation>.<seq>.<step>`, or `<incarnation>.<seq>.<step>.<part>` between two events of one
+/// A position in the feed of one session: `<incarnation>.<seq>.<step>`, or `<incarnation>.<seq>.<step>.<part>` between two events of one
 /// record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionCursor {
-    /// The incarnation of the session; no other incarnation has this place.
+    /// The incarnation of the session. The cursor is valid only in it.
     pub incarnation: Incarnation,
     /// The last record that was read.
     pub position: Position,
@@ -30,18 +30,18 @@ pub struct SessionCursor {
     pub part: Option<u32>,
 }
 
-/// A place in the feed of all sessions: `all.` and a seal. The feed counts what everybody writes, so whoever sees only some
-/// sessions must not be able to read the place; nor does the text of one place look the same twice.
+/// A position in the feed of all sessions: `all.` and sealed text. The feed counts the changes of all callers, so a caller who sees
+/// only some sessions must not be able to read the position; and the text of one position is different each time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GlobalCursor(Held);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Held {
-    Place(GlobalPosition),
+    Position(GlobalPosition),
     Seal(String),
 }
 
-/// A place in the feed of all sessions.
+/// A position in the feed of all sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct GlobalPosition {
     /// The last change that was read whole.
@@ -50,7 +50,7 @@ pub(super) struct GlobalPosition {
     pub(super) inside: Option<Inside>,
 }
 
-/// A place inside a change.
+/// A position inside a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Inside {
     /// The last record that was read.
@@ -59,7 +59,7 @@ pub(super) struct Inside {
     pub(super) part: Option<u32>,
 }
 
-/// A place in a feed, as it is compared with others.
+/// A position in a feed, for comparisons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FeedPosition {
     /// In the feed of one session.
@@ -73,8 +73,8 @@ impl FeedPosition {
     pub(super) const fn start_of(&self) -> Self {
         match self {
             Self::Session(cursor) => Self::Session(SessionCursor::start(cursor.incarnation)),
-            Self::All(place) => {
-                let epoch = place.change.epoch;
+            Self::All(position) => {
+                let epoch = position.change.epoch;
                 Self::All(GlobalPosition::after(ChangeCursor { epoch, number: 0 }))
             }
         }
@@ -119,26 +119,28 @@ impl From<FeedPosition> for FeedCursor {
     fn from(position: FeedPosition) -> Self {
         match position {
             FeedPosition::Session(cursor) => Self::Session(cursor),
-            FeedPosition::All(place) => Self::All(GlobalCursor::at(place)),
+            FeedPosition::All(position) => Self::All(GlobalCursor::at(position)),
         }
     }
 }
 
 impl GlobalCursor {
-    pub(super) const fn at(place: GlobalPosition) -> Self {
-        Self(Held::Place(place))
+    pub(super) const fn at(position: GlobalPosition) -> Self {
+        Self(Held::Position(position))
     }
 
-    /// The place, if it is of this epoch.
-    pub(super) fn place(&self, epoch: Incarnation) -> Option<GlobalPosition> {
+    /// The position, if it is of this epoch.
+    pub(super) fn position(&self, epoch: Incarnation) -> Option<GlobalPosition> {
         match &self.0 {
-            Held::Place(place) => Some(place.clone()).filter(|place| place.change.epoch == epoch),
+            Held::Position(position) => {
+                Some(position.clone()).filter(|position| position.change.epoch == epoch)
+            }
             Held::Seal(text) => GlobalPosition::read(epoch, &unseal(epoch, text)?),
         }
     }
 }
 
-/// What stands for "none" in a sealed place.
+/// Stands for "none" in a sealed position.
 const NONE: u32 = u32::MAX;
 
 impl GlobalPosition {
@@ -153,7 +155,7 @@ impl GlobalPosition {
         Self { change, inside: Some(Inside { position, part }) }
     }
 
-    /// Whether an event comes after this place; `change` is the change before the one that tells it.
+    /// Whether an event comes after this position; `change` is the number of the change before that of the event.
     pub(super) fn is_before(&self, change: u64, event: &FeedEvent) -> bool {
         let inside = self.inside.filter(|_| self.change.number == change);
         match inside {
@@ -164,7 +166,7 @@ impl GlobalPosition {
 
     fn write(&self) -> Sealed {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        // A place inside a change has a record before it, so the first position is free to mean "none".
+        // A position inside a change has a record before it, so the first position is free to mean "none".
         let Inside { position, part } =
             self.inside.unwrap_or(Inside { position: Position::default(), part: None });
         let numbers = [self.change.number, position.seq, position.step].map(u64::to_be_bytes);
@@ -191,7 +193,7 @@ impl GlobalPosition {
 }
 
 impl Inside {
-    /// The same place in the feed of its session.
+    /// The same position in the feed of its session.
     pub(super) const fn as_cursor(&self, incarnation: Incarnation) -> SessionCursor {
         SessionCursor { incarnation, position: self.position, part: self.part }
     }
@@ -253,7 +255,9 @@ impl fmt::Display for SessionCursor {
 impl fmt::Display for GlobalCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Held::Place(place) => write!(f, "all.{}", seal(place.change.epoch, &place.write())),
+            Held::Position(position) => {
+                write!(f, "all.{}", seal(position.change.epoch, &position.write()))
+            }
             Held::Seal(text) => write!(f, "all.{text}"),
         }
     }
@@ -277,7 +281,7 @@ impl FromStr for FeedCursor {
             None => parse_session(text).map(Self::Session),
         };
         parsed.ok_or_else(|| ServiceError::InvalidCursor {
-            reason: "the cursor is not one of this feed; start again without one".to_owned(),
+            reason: "this is not a cursor of this feed; start again without one".to_owned(),
         })
     }
 }
@@ -303,12 +307,12 @@ fn parse_seal(text: &str) -> Option<GlobalCursor> {
 mod tests {
     use super::*;
 
-    const LIFE: Incarnation = Incarnation::new([7; 16]);
+    const INCARNATION: Incarnation = Incarnation::new([7; 16]);
 
     #[test]
     fn cursors_survive_their_text_and_anything_else_is_refused() {
         let position = Position { seq: 12, step: 3 };
-        let session = SessionCursor::at(LIFE, position);
+        let session = SessionCursor::at(INCARNATION, position);
         for cursor in [session, SessionCursor { part: Some(1), ..session }] {
             let text = cursor.to_string();
             assert_eq!(text.parse::<FeedCursor>().unwrap(), FeedCursor::Session(cursor), "{text}");
@@ -318,8 +322,8 @@ mod tests {
             "all.",
             "1.2.3",
             "all.x.1",
-            &format!("{LIFE}.1"),
-            &format!("{LIFE}.1.2.3.4"),
+            &format!("{INCARNATION}.1"),
+            &format!("{INCARNATION}.1.2.3.4"),
             &format!("all.{}", "A".repeat(63)),
             &format!("all.{}", "A".repeat(65)),
             &format!("all.{}+", "A".repeat(63)),
@@ -329,8 +333,8 @@ mod tests {
         }
     }
 
-    fn sealed(place: &GlobalPosition) -> GlobalCursor {
-        let text = FeedCursor::All(GlobalCursor::at(place.clone())).to_string();
+    fn sealed(position: &GlobalPosition) -> GlobalCursor {
+        let text = FeedCursor::All(GlobalCursor::at(position.clone())).to_string();
         match text.parse().unwrap() {
             FeedCursor::All(cursor) => cursor,
             FeedCursor::Session(cursor) => panic!("{cursor:?}"),
@@ -338,8 +342,8 @@ mod tests {
     }
 
     #[test]
-    fn a_place_survives_its_seal() {
-        let change = ChangeCursor { epoch: LIFE, number: u64::MAX };
+    fn a_position_survives_its_seal() {
+        let change = ChangeCursor { epoch: INCARNATION, number: u64::MAX };
         let position = Position { seq: 12, step: 3 };
         for inside in [
             None,
@@ -347,20 +351,20 @@ mod tests {
             Some(Inside { position, part: Some(0) }),
             Some(Inside { position: Position::at(1), part: Some(7) }),
         ] {
-            let place = GlobalPosition { change: change.clone(), inside };
-            assert_eq!(sealed(&place).place(LIFE), Some(place.clone()));
-            assert_eq!(sealed(&place).place(Incarnation::new([8; 16])), None);
+            let position = GlobalPosition { change: change.clone(), inside };
+            assert_eq!(sealed(&position).position(INCARNATION), Some(position.clone()));
+            assert_eq!(sealed(&position).position(Incarnation::new([8; 16])), None);
         }
     }
 
-    /// Whoever sees a few sessions among many could otherwise count what the others write.
+    /// A caller who sees a few sessions among many could otherwise count the changes of the others.
     #[test]
-    fn the_text_of_a_place_says_nothing() {
-        let place = GlobalPosition::after(ChangeCursor { epoch: LIFE, number: 41 });
-        let once = GlobalCursor::at(place.clone()).to_string();
-        let twice = GlobalCursor::at(place).to_string();
-        assert_ne!(once, twice, "or a caller could tell whether anything happened");
+    fn the_text_of_a_cursor_reveals_nothing() {
+        let position = GlobalPosition::after(ChangeCursor { epoch: INCARNATION, number: 41 });
+        let once = GlobalCursor::at(position.clone()).to_string();
+        let twice = GlobalCursor::at(position).to_string();
+        assert_ne!(once, twice, "or a caller could find out whether anything happened");
         assert!(!once.contains("41") || !twice.contains("41"));
-        assert!(!once.contains(&LIFE.to_string()), "the epoch is the key");
+        assert!(!once.contains(&INCARNATION.to_string()), "the epoch is the key");
     }
 }

@@ -1,6 +1,5 @@
-//! What the feeds say of sessions that are gone.
+//! The last event of a session: its deletion.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bough_session::{Incarnation, JsonMap, SessionId};
@@ -10,18 +9,21 @@ use super::cursor::SessionCursor;
 use super::event::{EventPayload, FeedEvent};
 use super::events::DeletedEvent;
 use crate::limits::DELETIONS_REMEMBERED_MAX;
+use crate::recent_map::RecentMap;
 
-/// The deletions of one store. The newest are remembered; older ones are looked up in the trash.
+/// The deletions of one store. The newest are kept in memory; older ones are looked up in the trash.
 pub(crate) struct Deletions {
     store: Arc<dyn Store>,
-    remembered: Mutex<VecDeque<(Incarnation, Deletion)>>,
+    remembered: Mutex<Remembered>,
 }
 
-/// What the feed says of a deletion.
+type Remembered = RecentMap<Incarnation, Deletion, DELETIONS_REMEMBERED_MAX>;
+
+/// What the feed shows of a deletion.
 #[derive(Clone, Debug)]
 pub(super) struct Deletion {
     pub(super) deleted_at: i64,
-    /// The number of the record that says so, or would; `None` when that is not known.
+    /// The number of the tombstone, or the one that it would have; `None` when that is not known.
     pub(super) seq: Option<u64>,
     pub(super) metadata: Option<Arc<JsonMap>>,
 }
@@ -33,31 +35,22 @@ impl Deletions {
 
     /// Remembers a session that was just deleted.
     pub(crate) fn remember(&self, trashed: &Trashed) {
-        let mut deletions = self.lock();
-        deletions.push_back((trashed.incarnation, Deletion::of(trashed)));
-        if deletions.len() > DELETIONS_REMEMBERED_MAX {
-            deletions.pop_front();
-        }
+        self.lock().put(trashed.incarnation, Deletion::of(trashed));
     }
 
-    /// The event that says that an incarnation ended; `None` when nothing is known of its end.
+    /// The event for the end of an incarnation; `None` when nothing is known of its end.
     pub(super) async fn event(
         &self,
         session: &SessionId,
         last: SessionCursor,
         last_known: Option<Deletion>,
     ) -> Result<Option<FeedEvent>, StoreError> {
-        let known = match self.remembered(last.incarnation) {
+        let remembered = self.lock().get(&last.incarnation).cloned();
+        let known = match remembered {
             Some(deletion) => Some(deletion),
             None => self.in_trash(session, last.incarnation).await?,
         };
         Ok(known.or(last_known).map(|deletion| deletion.event(session, last)))
-    }
-
-    fn remembered(&self, incarnation: Incarnation) -> Option<Deletion> {
-        let deletions = self.lock();
-        let found = deletions.iter().rev().find(|(of, _)| *of == incarnation);
-        found.map(|(_, deletion)| deletion.clone())
     }
 
     async fn in_trash(
@@ -70,7 +63,7 @@ impl Deletions {
         Ok(found.map(Deletion::of))
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(Incarnation, Deletion)>> {
+    fn lock(&self) -> MutexGuard<'_, Remembered> {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -84,7 +77,8 @@ impl Deletion {
         }
     }
 
-    fn event(self, session: &SessionId, last: SessionCursor) -> FeedEvent {
+    /// The event of the deletion; `last` is the end of the incarnation before it.
+    pub(super) fn event(self, session: &SessionId, last: SessionCursor) -> FeedEvent {
         let seq = self.seq.unwrap_or_else(|| last.position.seq.saturating_add(1));
         let payload = EventPayload::Deleted(DeletedEvent {
             session_id: session.clone(),

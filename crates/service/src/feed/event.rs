@@ -16,7 +16,7 @@ use super::filter::{EventFacts, EventKind};
 use super::message_change::{ChangeKind, MessageChange};
 use crate::api::EventEnvelope;
 
-/// One event, shared by all who get it.
+/// One event, shared by its subscribers.
 #[derive(Debug)]
 pub struct FeedEvent {
     /// The session that it is about.
@@ -27,11 +27,11 @@ pub struct FeedEvent {
     pub seq: u64,
     /// What it has to do with the steps of a stream.
     pub steps: Steps,
-    /// What it says.
+    /// Its payload.
     pub payload: EventPayload,
     /// How it changes a message, where that is known.
     pub change: Option<MessageChange>,
-    /// Who speaks, when it is about a message.
+    /// The role of the message, when it is about one.
     pub role: Option<Role>,
     /// The session's metadata, for filters.
     pub metadata: Option<Arc<JsonMap>>,
@@ -44,7 +44,7 @@ pub struct FeedEvent {
     weight: OnceLock<usize>,
 }
 
-/// What an event says; as JSON, the payload of its type.
+/// The payload of an event; as JSON, that of its type.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum EventPayload {
@@ -94,7 +94,7 @@ impl EventPayload {
         }
     }
 
-    /// Whether it tells of a message or of an entry.
+    /// Whether it is about a message or an entry.
     pub(super) const fn is_message(&self) -> bool {
         matches!(self, Self::MessageAdded(_) | Self::MessageUpdated(_))
     }
@@ -193,7 +193,7 @@ impl FeedEvent {
         })
     }
 
-    /// The message that the event tells of.
+    /// The message that the event is about.
     #[must_use]
     pub fn message(&self) -> Option<&AgentMessage> {
         match &self.payload {
@@ -242,7 +242,7 @@ impl FeedEvent {
         }
     }
 
-    /// What filters look at.
+    /// The facts that filters read.
     #[must_use]
     pub fn facts(&self) -> EventFacts<'_> {
         EventFacts {

@@ -1,9 +1,10 @@
-//! What the feed tells: the payloads of each type of event.
+//! The payloads of each type of event.
 
 use std::sync::Arc;
 
 use bough_session::{
-    AgentMessage, CustomPayload, EntryId, JsonMap, SessionId, SessionMeta, SessionStatus,
+    AgentMessage, Canonical, CustomPayload, Entry, EntryId, JsonMap, SessionId, SessionMeta,
+    SessionStatus,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,6 +61,24 @@ pub struct MessageAddedEvent {
     pub origin: Option<JsonMap>,
     /// When it was appended, milliseconds since epoch.
     pub timestamp: i64,
+}
+
+impl MessageAddedEvent {
+    pub(super) fn of(session_id: SessionId, entry: &Entry, timestamp: i64) -> Self {
+        let (message, custom) = match entry.canonical() {
+            Canonical::Message(message) => (Some(message), None),
+            Canonical::Custom(custom) => (None, Some(custom)),
+        };
+        Self {
+            session_id,
+            entry_id: entry.id.clone(),
+            parent_id: entry.parent_id.clone(),
+            message,
+            custom,
+            origin: entry.origin.clone(),
+            timestamp,
+        }
+    }
 }
 
 /// A message's content changed.

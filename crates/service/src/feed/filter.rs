@@ -78,7 +78,7 @@ impl EventKind {
         Self::LoopChanged,
     ];
 
-    /// The six types that everybody gets who does not ask for more.
+    /// The six types that a subscriber gets by default.
     pub const PUBLIC: [Self; 6] = [
         Self::Created,
         Self::MessageAdded,
@@ -256,7 +256,7 @@ impl EventFilter {
     }
 }
 
-/// What a filter looks at.
+/// The facts of an event that a filter reads.
 #[derive(Clone, Copy, Debug)]
 pub struct EventFacts<'a> {
     /// The type of the event.

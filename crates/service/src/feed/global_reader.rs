@@ -3,88 +3,94 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use bough_session::Incarnation;
 use bough_store::{
-    ChangeCursor, ChangePage, Position, RecordPage, SessionChange, Store, StoreError, StoreExt,
+    ChangeCursor, ChangePage, RecordPage, SessionChange, Store, StoreError, StoreExt,
 };
 
 use super::cursor::{FeedPosition, GlobalPosition, Inside, SessionCursor};
 use super::deletions::Deletion;
 use super::event::FeedEvent;
 use super::filter::EventKind;
-use super::incarnation_reader::IncarnationReader;
-use super::point_in_time::projector_at;
+use super::incarnation_reader::{AfterPage, IncarnationReader};
 use super::reader::{ReadItem, ReadPage};
 use super::retry_read::ShortReads;
 use super::subscription::GapReason;
 use crate::limits::{FEED_CHANGES_PER_READ, FEED_RECORDS_PER_READ, GLOBAL_PROJECTORS_MAX};
 use crate::open_session::OpenSessions;
+use crate::recent_map::RecentMap;
 
 /// Reads the changes of all sessions in order and makes their events.
 ///
-/// It goes on in small reads. What a read finds takes effect at its end, all at once: one that fails or is given up in the
-/// middle changes nothing, and is simply done again.
+/// Each read is small, and its result takes effect at its end, all at once. A read that fails or is dropped changes nothing, and
+/// the next one repeats it.
 pub(super) struct GlobalFeedReader {
     sessions: Arc<OpenSessions>,
-    place: GlobalPosition,
-    /// Changes after the place that were fetched and not yet read, and where the feed is after them.
+    position: GlobalPosition,
+    /// Changes after the position that were fetched and not yet read.
     changes: VecDeque<SessionChange>,
+    /// After all changes that were fetched.
     fetched: ChangeCursor,
     /// Whether there may have been more changes when these were fetched.
     more_changes: bool,
-    /// The sessions that changed last, at the back, each at the position that was read.
-    readers: VecDeque<IncarnationReader>,
+    /// Readers of the sessions that changed last.
+    readers: RecentMap<Incarnation, IncarnationReader, GLOBAL_PROJECTORS_MAX>,
     records_per_read: usize,
 }
 
-/// What a read found of a change.
+/// What a read found in a change.
 #[derive(Default)]
 struct Found {
-    /// The events, each with what a reader of the session knows after it.
-    events: Vec<(FeedEvent, SessionCursor)>,
-    /// Some of it is no longer kept.
-    gap: bool,
-    /// How far it was read; `None` is to its end.
+    items: Vec<ReadItem>,
+    /// How far the change was read; `None` is to its end.
     inside: Option<Inside>,
-    /// The session, as of there.
+    /// The reader of the session, to read on.
     reader: Option<IncarnationReader>,
 }
 
 impl GlobalFeedReader {
-    /// A reader that begins at a place.
+    /// A reader that begins at a position.
     pub(super) fn at(
-        place: GlobalPosition,
+        position: GlobalPosition,
         sessions: Arc<OpenSessions>,
         records_per_read: usize,
     ) -> Self {
-        let (changes, readers) = (VecDeque::new(), VecDeque::new());
-        let fetched = place.change.clone();
-        let more_changes = false;
-        Self { sessions, place, changes, fetched, more_changes, readers, records_per_read }
+        Self {
+            sessions,
+            fetched: position.change.clone(),
+            position,
+            changes: VecDeque::new(),
+            more_changes: false,
+            readers: RecentMap::default(),
+            records_per_read,
+        }
     }
 
     /// A reader that begins now.
     pub(super) async fn now(sessions: Arc<OpenSessions>) -> Result<Self, StoreError> {
-        let place = GlobalPosition::after(sessions.store().change_cursor().await?);
-        Ok(Self::at(place, sessions, FEED_RECORDS_PER_READ))
+        let position = GlobalPosition::after(sessions.store().change_cursor().await?);
+        Ok(Self::at(position, sessions, FEED_RECORDS_PER_READ))
     }
 
     fn store(&self) -> &dyn Store {
         self.sessions.store()
     }
 
-    pub(super) const fn place(&self) -> &GlobalPosition {
-        &self.place
+    pub(super) const fn position(&self) -> &GlobalPosition {
+        &self.position
     }
 
     /// Reads on in the changes that were fetched, or fetches the next ones.
     pub(super) async fn read(&mut self) -> Result<ReadPage, StoreError> {
-        // A read that fails or is dropped leaves none, and the next one fetches them again: with what came since.
+        // A read that fails or is dropped leaves no changes here, and the next one fetches them again, with newer ones.
         let changes = std::mem::take(&mut self.changes);
         let items = match changes.front() {
             Some(change) => {
-                let found = match self.look(change).await {
-                    // One damaged session must not keep the news of the others back.
-                    Err(StoreError::Corrupt { .. }) => Found { gap: true, ..Found::default() },
+                let found = match self.read_change(change).await {
+                    // One damaged session must not hold back the events of the others.
+                    Err(StoreError::Corrupt { .. }) => {
+                        Found { items: vec![self.gap()], ..Found::default() }
+                    }
                     found => found?,
                 };
                 self.take(changes, found)
@@ -94,148 +100,103 @@ impl GlobalFeedReader {
         Ok(ReadPage { items, more: self.more_changes || !self.changes.is_empty() })
     }
 
-    /// Fetches the changes that come next; says so where some are missing before them.
+    /// Fetches the next changes; returns a gap if some are missing before them.
     async fn fetch(&mut self) -> Result<Option<ReadItem>, StoreError> {
-        let from = &self.place.change;
+        let from = &self.position.change;
         let page = self.store().changes(Some(from), FEED_CHANGES_PER_READ).await?;
         self.more_changes = page.changes.len() >= FEED_CHANGES_PER_READ;
-        let gap = self.take_in(page);
+        let gap = self.take_changes(page);
         if self.changes.is_empty() {
-            self.place = GlobalPosition::after(self.fetched.clone());
+            self.position = GlobalPosition::after(self.fetched.clone());
         }
         Ok(gap)
     }
 
-    fn take_in(&mut self, page: ChangePage) -> Option<ReadItem> {
+    fn take_changes(&mut self, page: ChangePage) -> Option<ReadItem> {
         let first = page.changes.first().map(|change| change.number);
         self.fetched = page.next.clone();
         self.changes = page.changes.into();
         if !page.gap {
             return None;
         }
-        // Goes to the first change that is known; what was before it is not.
+        // The changes before the first one are lost.
         let number = first.map_or(page.next.number, |first| first.saturating_sub(1));
         self.readers.clear();
-        self.place = GlobalPosition::after(ChangeCursor { number, ..page.next });
+        self.position = GlobalPosition::after(ChangeCursor { number, ..page.next });
         Some(self.gap())
     }
 
-    /// Says that something before the place may be missing.
+    /// An item which says that something before the position may be missing.
     fn gap(&self) -> ReadItem {
-        let position = FeedPosition::All(self.place.clone());
+        let position = FeedPosition::All(self.position.clone());
         ReadItem { event: Err(GapReason::TooOld), position }
     }
 
-    /// Goes on to where a read of the first of these changes came.
+    /// Moves the position to where a read of the first of these changes ended.
     fn take(&mut self, mut changes: VecDeque<SessionChange>, found: Found) -> Vec<ReadItem> {
-        let before = self.place.change.clone();
-        let gap = found.gap.then(|| self.gap());
-        let events = found.events.into_iter().map(|(event, at)| {
-            let place = GlobalPosition::after_event(before.clone(), &at);
-            ReadItem { event: Ok(Arc::new(event)), position: FeedPosition::All(place) }
-        });
-        let items = gap.into_iter().chain(events).collect();
         if let Some(reader) = found.reader {
-            self.keep(reader);
+            self.readers.put(reader.cursor.incarnation, reader);
         }
         if found.inside.is_some() {
-            self.place.inside = found.inside;
+            self.position.inside = found.inside;
         } else if let Some(change) = changes.pop_front() {
-            // The last of the page stands for the changes after it that have no events.
+            // The last change of the page stands for those after it that have no events.
             let number = if changes.is_empty() { self.fetched.number } else { change.number };
-            self.place = GlobalPosition::after(ChangeCursor { number, ..before });
+            let epoch = self.position.change.epoch;
+            self.position = GlobalPosition::after(ChangeCursor { epoch, number });
         }
         self.changes = changes;
-        items
+        found.items
     }
 
-    /// Reads on in a change. Leaves everything but the kept readers as it is, and those may be missing.
-    async fn look(&mut self, change: &SessionChange) -> Result<Found, StoreError> {
+    /// Reads on in a change. It changes nothing but the kept readers, of which one may be missing if it fails.
+    ///
+    /// A change has the records that a reader at its end knows and a reader at its beginning does not. Steps may have become
+    /// records beyond its last one; those up to its last step belong to it.
+    async fn read_change(&mut self, change: &SessionChange) -> Result<Found, StoreError> {
         let start = SessionCursor::at(change.incarnation, change.after);
-        let cursor = self.place.inside.map_or(start, |at| at.as_cursor(change.incarnation));
+        let cursor = self.position.inside.map_or(start, |at| at.as_cursor(change.incarnation));
         let is_done = cursor.part.is_none() && cursor.position.covers(change.position);
-        // A change that is only the end of a session moves nothing, and is yet to be delivered.
-        if is_done && self.place.inside.is_some() {
+        // A change that is only the end of a session covers no records, but its deletion is yet to be delivered.
+        if is_done && self.position.inside.is_some() {
             return Ok(Found::default());
         }
-        let from = cursor.read_after();
-        let Some(reader) = self.reader(change, from).await? else {
-            return self.no_longer_kept(change, from).await;
+        let mut reader = self.reader(change, cursor);
+        let more = loop {
+            let page = self.records(change, &reader).await?;
+            let Some(page) = page else { return self.no_longer_kept(change, cursor).await };
+            match reader.take_page(self.store(), page, Some(change.position)).await? {
+                AfterPage::End => break false,
+                AfterPage::More => break true,
+                AfterPage::ReadOn => {}
+                AfterPage::NotKept => return self.no_longer_kept(change, cursor).await,
+            }
         };
-        let Some((mut events, mut found)) = self.read_change(change, reader).await? else {
-            return self.no_longer_kept(change, from).await;
-        };
-        events.retain(|event| cursor.is_before(event));
-        let is_end = |event: &FeedEvent| event.kind() == EventKind::Deleted;
-        if change.deleted && found.inside.is_none() && !events.iter().any(is_end) {
-            let last_known = found.reader.as_ref().map(|reader| reader.projector.last_known());
-            events.extend(self.deletion(change, last_known).await?);
+        if change.deleted && !more && !reader.has_found(EventKind::Deleted) {
+            let deletion = self.deletion(change, reader.last_known()).await?;
+            deletion.into_iter().for_each(|event| reader.push(event));
         }
-        let mut at = cursor;
-        found.events.extend(events.into_iter().map(|event| {
-            at = at.after(&event);
-            (event, at)
-        }));
-        Ok(found)
+        let inside = more.then_some(Inside { position: reader.position, part: None });
+        let before = &self.position.change;
+        let items = reader
+            .take_items(|at| FeedPosition::All(GlobalPosition::after_event(before.clone(), &at)));
+        Ok(Found { items, inside, reader: Some(reader) })
     }
 
-    /// The events of a change after a position, as far as one read goes; `None` when its records are not kept.
-    ///
-    /// A change has the records that its end knows and its beginning does not. Steps may have become records that lie
-    /// beyond its last: those up to its last step belong to it.
-    async fn read_change(
-        &self,
-        change: &SessionChange,
-        mut reader: IncarnationReader,
-    ) -> Result<Option<(Vec<FeedEvent>, Found)>, StoreError> {
-        let mut events = Vec::new();
-        let (mut next, mut uses_memory) = (reader.position, true);
-        'pages: loop {
-            let page = self.records(change, next, uses_memory).await?;
-            let Some(page) = page else { return Ok(None) };
-            for stored in page.records {
-                let position = stored.position();
-                if stored.is_known_at(change.position) {
-                    let Some(found) = reader.take(self.store(), stored).await? else {
-                        // A step that cannot be shown any more is part of a record that only the store has.
-                        (next, uses_memory) = (reader.position, false);
-                        continue 'pages;
-                    };
-                    events.extend(found);
-                }
-                next = next.join(position);
-            }
-            let mut inside = None;
-            if !page.more || reader.position.covers(change.position) {
-                events.extend(reader.projector.at_end(change.position.seq));
-                reader.position = change.position;
-            } else if next.seq > change.position.seq || reader.projector.is_copying() {
-                continue;
-            } else {
-                inside = Some(Inside { position: reader.position, part: None });
-            }
-            let found = Found { inside, reader: Some(reader), ..Found::default() };
-            return Ok(Some((events, found)));
-        }
-    }
-
-    /// Records of a change after a position; `None` when they are not kept, or the store does not show them for long.
+    /// The next records of a change; `None` when they are not kept, or the store does not show them for long.
     async fn records(
         &self,
         change: &SessionChange,
-        from: Position,
-        uses_memory: bool,
+        reader: &IncarnationReader,
     ) -> Result<Option<RecordPage>, StoreError> {
         let (session, incarnation, end) = (&change.session_id, change.incarnation, change.position);
-        if uses_memory
-            && let Some(page) = self.sessions.recent_records(session, incarnation, from, end)
-        {
+        let recent = || self.sessions.recent_records(session, incarnation, reader.next, end);
+        if let Some(page) = reader.uses_memory.then(recent).flatten() {
             return Ok(Some(page));
         }
         let mut reads = ShortReads::default();
         loop {
-            let limit = self.records_per_read;
-            let page = self.store().records_of(session, incarnation, from, limit).await?;
+            let page = reader.stored_page(self.store(), self.records_per_read).await?;
             let is_short = |page: &RecordPage| page.records.is_empty() && page.end.seq < end.seq;
             if !page.as_ref().is_some_and(is_short) {
                 return Ok(page);
@@ -246,51 +207,33 @@ impl GlobalFeedReader {
         }
     }
 
-    /// The reader that stopped where the reading goes on, or another; `None` when nothing is known of that incarnation any more.
-    async fn reader(
-        &mut self,
-        change: &SessionChange,
-        from: Position,
-    ) -> Result<Option<IncarnationReader>, StoreError> {
-        let incarnation = change.incarnation;
-        let is_there = |kept: &IncarnationReader| {
-            kept.projector.incarnation() == incarnation && kept.position == from
-        };
-        let kept = self.readers.iter().position(is_there);
-        if let Some(kept) = kept.and_then(|at| self.readers.remove(at)) {
-            return Ok(Some(kept));
-        }
-        let projector = projector_at(self.store(), &change.session_id, incarnation, from).await?;
-        Ok(projector.map(|projector| IncarnationReader::at(from, projector)))
+    /// The kept reader that stopped at a cursor, or a new one.
+    fn reader(&mut self, change: &SessionChange, cursor: SessionCursor) -> IncarnationReader {
+        let kept = self.readers.take(&change.incarnation);
+        let kept = kept.and_then(|reader| reader.resumed_at(cursor));
+        kept.unwrap_or_else(|| IncarnationReader::at(change.session_id.clone(), cursor))
     }
 
-    fn keep(&mut self, reader: IncarnationReader) {
-        let incarnation = reader.projector.incarnation();
-        self.readers.retain(|old| old.projector.incarnation() != incarnation);
-        self.readers.push_back(reader);
-        if self.readers.len() > GLOBAL_PROJECTORS_MAX {
-            self.readers.pop_front();
-        }
-    }
-
-    /// The records of a change are gone, with the session: that is a gap, unless only its end was yet to be delivered.
+    /// The records of a change are gone, with the session. That is a gap, unless only the deletion was yet to be delivered.
     async fn no_longer_kept(
         &self,
         change: &SessionChange,
-        from: Position,
+        cursor: SessionCursor,
     ) -> Result<Found, StoreError> {
-        let only_the_end = change.deleted && change.position.seq <= from.seq.saturating_add(1);
-        let mut found = Found { gap: !only_the_end, ..Found::default() };
+        let last = cursor.read_after().seq;
+        let only_the_end = change.deleted && change.position.seq <= last.saturating_add(1);
+        let mut items: Vec<_> = (!only_the_end).then(|| self.gap()).into_iter().collect();
         if change.deleted
             && let Some(event) = self.deletion(change, None).await?
         {
             let at = SessionCursor::at(change.incarnation, change.position).after(&event);
-            found.events.push((event, at));
+            let position = GlobalPosition::after_event(self.position.change.clone(), &at);
+            items.push(ReadItem::event(event, FeedPosition::All(position)));
         }
-        Ok(found)
+        Ok(Found { items, ..Found::default() })
     }
 
-    /// The end of an incarnation of which there is no record.
+    /// The event of a deletion that has no record.
     async fn deletion(
         &self,
         change: &SessionChange,

@@ -75,7 +75,7 @@ impl TextDelta {
         }
     }
 
-    /// A block that holds nothing that the event would not tell.
+    /// A block without anything that the event does not show.
     fn beginning(block: u32, begun: &ContentBlock) -> Option<Self> {
         if !begun.unknown().is_empty() {
             return None;

@@ -1,10 +1,11 @@
-//! The feed: what happened, in order, after it is durable, from any position on.
+//! The feed: the events of sessions in order, once they are durable, from any position on.
 //!
 //! One machine serves the feed of one session and the feed of all sessions:
 //!
 //! - [`projector`] turns the records of a session into events.
-//! - [`session_reader`] and [`global_reader`] read a feed from the store, page by page; [`reader`] is what they have in common.
-//! - [`tail`] reads on at the end of a feed, once for all who follow it, and keeps the newest events in a ring.
+//! - [`incarnation_reader`] reads the records of one incarnation of a session; [`session_reader`] and [`global_reader`] read a feed with it,
+//!   page by page. [`reader`] chooses between the two.
+//! - [`tail`] reads on at the end of a feed, once for all subscribers, and keeps the newest events in a ring.
 //! - [`subscriber`] reads from the tail where it reaches, and from the store where the subscriber is further behind.
 //! - [`subscription`] is what a caller holds: it adds filters, snapshots and stores that take the place of others.
 //!
@@ -24,7 +25,6 @@ mod projector;
 mod reader;
 mod replay;
 mod retry_read;
-mod ring;
 mod session_reader;
 mod snapshot;
 mod subscriber;

@@ -8,13 +8,12 @@ use crate::limits::{FEED_LOOK_BACK_READS_MAX, FEED_LOOK_BACK_RECORDS, FEED_RECOR
 
 /// A projector for reading after a position; `None` when nothing is known of that incarnation any more.
 ///
-/// What is known now serves, with what changed since as it was said last before. That is most often a few records away. Where
-/// it is not, or too much happened since, the store looks through the records from the first.
+/// It starts from the present state and takes back what changed since the position: the earlier values are most often a few
+/// records away. If they are not, or if too much has happened since, it folds the records from the first.
 pub(super) async fn projector_at(
     store: &dyn Store,
     session: &SessionId,
-    incarnation: Incarnation,
-    from: Position,
+    (incarnation, from): (Incarnation, Position),
 ) -> Result<Option<EventProjector>, StoreError> {
     if from == Position::default() {
         return Ok(Some(EventProjector::at_start(session.clone(), incarnation)));
@@ -26,23 +25,35 @@ pub(super) async fn projector_at(
     Ok(state.map(|state| EventProjector::with(incarnation, state)))
 }
 
-/// A store may leave out the records that end streams. Messages of which it is not known that they stream are told as others.
+/// A store may leave out the records that end streams, so its state may show messages as streaming that do not.
 fn without_streams(state: SessionState) -> SessionState {
     SessionState { streams: StreamTally::default(), ..state }
 }
 
-/// What is asked of a session as it was.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Asked {
-    title: bool,
-    description: bool,
-    metadata: bool,
-    status: bool,
-    /// What only the first record of a session says.
-    origin: bool,
+/// A field of a session that the projector needs as it was.
+#[derive(Clone, Copy)]
+struct Field {
+    is_in: fn(&MetaChange) -> bool,
+    copy: fn(&SessionState, &mut SessionState),
 }
 
-/// The state of a session at a position, if little happened since and what that changed was said shortly before.
+const FIELDS: [Field; 4] = [
+    Field {
+        is_in: |change| change.title.is_some(),
+        copy: |from, to| to.title.clone_from(&from.title),
+    },
+    Field {
+        is_in: |change| change.description.is_some(),
+        copy: |from, to| to.description.clone_from(&from.description),
+    },
+    Field {
+        is_in: |change| change.metadata.is_some(),
+        copy: |from, to| to.metadata.clone_from(&from.metadata),
+    },
+    Field { is_in: |change| change.status.is_some(), copy: |from, to| to.status = from.status },
+];
+
+/// The state of a session at a position, if little happened since, and the fields that changed were set shortly before.
 async fn state_before(
     store: &dyn Store,
     session: &SessionId,
@@ -61,29 +72,33 @@ async fn state_before(
     };
     let since = page.records.iter().filter(|stored| !stored.is_step());
     let since: Vec<_> = since.take_while(|stored| stored.seq <= now.head.seq).collect();
-    let mut asked = Asked::default();
-    since.iter().for_each(|stored| asked.add(stored.record.known()));
-    if since.len() as u64 != more || asked.origin {
+    let changes: Vec<_> = since.iter().filter_map(|stored| meta_change(stored)).collect();
+    let is_first =
+        |change: &&MetaChange| change.forked_from.is_some() || change.created_at.is_some();
+    if since.len() as u64 != more || changes.iter().any(is_first) {
         return Ok(None);
     }
     let mut state = now.state;
     since.iter().rev().for_each(|stored| state.streams.revert(&stored.record));
-    // The projector goes on from there: what comes after is yet to be folded in.
+    // The projector reads on from there: it folds the later records itself.
     state.seq = from.seq;
-    look_back(store, (session, incarnation), state, asked).await
+    let fields =
+        FIELDS.into_iter().filter(|field| changes.iter().any(|change| (field.is_in)(change)));
+    look_back(store, (session, incarnation), state, fields.collect()).await
 }
 
-/// Puts what is asked for in a state as it was last said up to there; `None` when that is too far away.
+/// Sets fields of a state to their last values up to its position; `None` when these are too far away.
 async fn look_back(
     store: &dyn Store,
     (session, incarnation): (&SessionId, Incarnation),
     mut state: SessionState,
-    mut asked: Asked,
+    mut fields: Vec<Field>,
 ) -> Result<Option<SessionState>, StoreError> {
-    asked.forget(&mut state);
+    let fresh = SessionState::new(session.clone());
+    fields.iter().for_each(|field| (field.copy)(&fresh, &mut state));
     let mut last = state.seq;
     for _ in 0..FEED_LOOK_BACK_READS_MAX {
-        if asked == Asked::default() || last == 0 {
+        if fields.is_empty() || last == 0 {
             return Ok(Some(state));
         }
         let after = last.saturating_sub(FEED_LOOK_BACK_RECORDS as u64);
@@ -97,61 +112,25 @@ async fn look_back(
             return Ok(None);
         }
         for stored in records.iter().rev() {
-            if let Record::Meta(change) = stored.record.known() {
-                asked.answer(change, &mut state);
-            }
+            let Some(change) = meta_change(stored) else { continue };
+            let mut changed = fresh.clone();
+            changed.apply(&stored.record, stored.seq, stored.at_ms);
+            fields.retain(|field| {
+                let is_set = (field.is_in)(change);
+                if is_set {
+                    (field.copy)(&changed, &mut state);
+                }
+                !is_set
+            });
         }
         last = after;
     }
-    Ok((asked == Asked::default() || last == 0).then_some(state))
+    Ok((fields.is_empty() || last == 0).then_some(state))
 }
 
-impl Asked {
-    /// Asks for what a record changes.
-    const fn add(&mut self, record: &Record) {
-        if let Record::Meta(change) = record {
-            self.title |= change.title.is_some();
-            self.description |= change.description.is_some();
-            self.metadata |= change.metadata.is_some();
-            self.status |= change.status.is_some();
-            self.origin |= change.forked_from.is_some() || change.created_at.is_some();
-        }
-    }
-
-    /// What is asked for is as in a session of which nothing was said yet.
-    fn forget(self, state: &mut SessionState) {
-        let fresh = SessionState::new(state.session_id.clone());
-        if self.title {
-            state.title = fresh.title;
-        }
-        if self.description {
-            state.description = fresh.description;
-        }
-        if self.metadata {
-            state.metadata = fresh.metadata;
-        }
-        if self.status {
-            (state.status, state.status_reason) = (fresh.status, fresh.status_reason);
-        }
-    }
-
-    /// Takes what a change says of what is asked for.
-    fn answer(&mut self, change: &MetaChange, state: &mut SessionState) {
-        if let Some(title) = change.title.as_ref().filter(|_| self.title) {
-            state.title.clone_from(title);
-            self.title = false;
-        }
-        if let Some(description) = change.description.as_ref().filter(|_| self.description) {
-            state.description.clone_from(description);
-            self.description = false;
-        }
-        if let Some(metadata) = change.metadata.as_ref().filter(|_| self.metadata) {
-            state.metadata = Some(metadata.clone());
-            self.metadata = false;
-        }
-        if let Some(status) = change.status.as_ref().filter(|_| self.status) {
-            state.status = status.status;
-            self.status = false;
-        }
+fn meta_change(stored: &StoredRecord) -> Option<&MetaChange> {
+    match stored.record.known() {
+        Record::Meta(change) => Some(change),
+        _ => None,
     }
 }

@@ -1,11 +1,10 @@
-//! From records to events.
+//! Turns records into events.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bough_session::{
-    Bookkeeping, Canonical, ContentBlock, Entry, EntryId, Incarnation, JsonMap, LoopEvent,
-    MetaChange, Record, Removal, Revision, SessionId, SessionState, SessionStatus,
+    Bookkeeping, ContentBlock, Entry, EntryId, Incarnation, JsonMap, LoopEvent, MetaChange, Record,
+    Removal, Revision, SessionId, SessionState, SessionStatus,
 };
 use bough_store::{Steps, StoredEntry, StoredRecord};
 
@@ -18,56 +17,57 @@ use super::events::{
 };
 use super::message_change::{ChangeKind, MessageChange, TextDelta};
 use crate::limits::PROJECTOR_STREAMS_MAX;
+use crate::recent_map::RecentMap;
 
 /// Turns the records of one incarnation of a session, in order, into events. It reads nothing itself.
 ///
-/// It knows the session as of the records that it has seen, and a message as of the revision before the one that it looks
-/// at: an event shows the session as it was at the event's position.
+/// It knows the session as of the last record, and a message as of the revision before the present one:
+/// an event shows the session as it was at the event's position.
 pub(super) struct EventProjector {
     session: SessionId,
     incarnation: Incarnation,
     state: SessionState,
     metadata: Option<Arc<JsonMap>>,
-    /// Messages as of the revision that was last told, so that each step can be shown whole, and the records that added
+    /// Messages as of the last projected revision, so that each step can be shown whole, and the records that added
     /// them.
-    streams: VecDeque<StoredEntry>,
-    /// Whether the record that says what the session is has been read. In files of the original it may come after the
+    streams: RecentMap<EntryId, StoredEntry, PROJECTOR_STREAMS_MAX>,
+    /// Whether the record that creates the session has been read. In files of session-manager it may come after the
     /// entries of a fork.
     has_begun: bool,
-    /// The session was forked, and these are the copies: only the session itself is told of, at their end.
+    /// While the copies of a fork are read: the one event that they have, which comes at their end.
     copying: Option<CreatedEvent>,
 }
 
-/// A record without what it says.
+/// A record without its payload.
 #[derive(Clone, Copy)]
-struct Place {
+struct RecordHeader {
     seq: u64,
     steps: Steps,
     at_ms: i64,
 }
 
 impl EventProjector {
-    /// At the beginning of a session's incarnation.
+    /// A projector for an incarnation from its first record on.
     pub(super) fn at_start(session: SessionId, incarnation: Incarnation) -> Self {
         Self {
             state: SessionState::new(session.clone()),
             session,
             incarnation,
             metadata: None,
-            streams: VecDeque::new(),
+            streams: RecentMap::default(),
             has_begun: false,
             copying: None,
         }
     }
 
-    /// Somewhere in a session's incarnation, with what it was there.
+    /// A projector that begins in the middle, with the state of the session there.
     pub(super) fn with(incarnation: Incarnation, state: SessionState) -> Self {
         Self {
             session: state.session_id.clone(),
             incarnation,
             metadata: state.metadata.clone().map(Arc::new),
             state,
-            streams: VecDeque::new(),
+            streams: RecentMap::default(),
             has_begun: true,
             copying: None,
         }
@@ -86,7 +86,7 @@ impl EventProjector {
         self.copying.is_some()
     }
 
-    /// What would be told of a deletion that nobody remembers more of.
+    /// What is known of the session, for a deletion of which nothing else is known.
     pub(super) fn last_known(&self) -> Deletion {
         Deletion { deleted_at: self.state.updated_at, seq: None, metadata: self.metadata.clone() }
     }
@@ -94,10 +94,10 @@ impl EventProjector {
     /// The change of a message that is not kept as it was before: [`project`](Self::project) has to be given that.
     pub(super) fn message_to_look_up<'a>(&self, record: &'a Record) -> Option<&'a Revision> {
         let Record::Revision(change) = record.known() else { return None };
-        let kept = self.streams.iter().find(|stored| stored.entry.id == change.entry_id);
-        let is_kept = kept.is_some_and(|StoredEntry { entry, .. }| {
-            change.to <= entry.revision || change.from == entry.revision
-        });
+        let is_kept =
+            self.streams.get(&change.entry_id).is_some_and(|StoredEntry { entry, .. }| {
+                change.to <= entry.revision || change.from == entry.revision
+            });
         (!is_kept).then_some(change)
     }
 
@@ -108,32 +108,32 @@ impl EventProjector {
         stored: &StoredRecord,
         before: Option<StoredEntry>,
     ) -> Vec<FeedEvent> {
-        let place = Place { seq: stored.seq, steps: stored.steps, at_ms: stored.at_ms };
+        let header = RecordHeader { seq: stored.seq, steps: stored.steps, at_ms: stored.at_ms };
         let previous_status = self.state.status;
         let is_streaming = self.is_streaming(&stored.record);
         self.fold(stored);
         let mut payloads = self.end_of_copies(&stored.record);
         let mut message_change = None;
         match stored.record.known() {
-            Record::Meta(change) => payloads.extend(self.meta(place, change, previous_status)),
+            Record::Meta(change) => payloads.extend(self.meta(header, change, previous_status)),
             Record::Entry(entry)
                 if self.has_begun && self.copying.is_none() && !entry.is_hidden() =>
             {
-                payloads.extend(self.entry(place, entry));
-                message_change = Some(added(place, entry, is_streaming));
+                payloads.extend(self.entry(header, entry));
+                message_change = Some(added(header, entry, is_streaming));
             }
-            Record::Removed(removal) => payloads.push(self.removed(place, removal)),
+            Record::Removed(removal) => payloads.push(self.removed(header, removal)),
             Record::Leaf(leaf) if self.has_begun && payloads.is_empty() => {
-                payloads.push(self.leaf(place, leaf));
+                payloads.push(self.leaf(header, leaf));
             }
             Record::Revision(change) => {
-                if let Some((event, how)) = self.revision(place, change, before) {
+                if let Some((event, how)) = self.revision(header, change, before) {
                     payloads.push(EventPayload::MessageUpdated(Box::new(event)));
                     message_change = Some(MessageChange { is_streaming, ..how });
                 }
             }
-            Record::Loop(event) => payloads.push(self.loop_event(place, event)),
-            Record::Tombstone => payloads.push(self.deleted(place.at_ms)),
+            Record::Loop(event) => payloads.push(self.loop_event(header, event)),
+            Record::Tombstone => payloads.push(self.deleted(header.at_ms)),
             Record::Restored => payloads.push(self.created()),
             Record::Entry(_)
             | Record::Leaf(_)
@@ -142,19 +142,19 @@ impl EventProjector {
             | Record::Unknown(_)
             | Record::Newer { .. } => {}
         }
-        self.dress(place, payloads, message_change)
+        self.make_events(header, payloads, message_change)
     }
 
-    /// What is left to tell when the feed ends: a fork whose copies were not closed by a record.
+    /// The events that remain at the end of the feed: a fork whose copies were not closed by a record.
     pub(super) fn at_end(&mut self, seq: u64) -> Vec<FeedEvent> {
         let payloads: Vec<_> = self.copying.take().map(EventPayload::Created).into_iter().collect();
-        let place = Place { seq, steps: Steps::None, at_ms: 0 };
-        self.dress(place, payloads, None)
+        let header = RecordHeader { seq, steps: Steps::None, at_ms: 0 };
+        self.make_events(header, payloads, None)
     }
 
-    fn dress(
+    fn make_events(
         &self,
-        place: Place,
+        header: RecordHeader,
         payloads: Vec<EventPayload>,
         mut change: Option<MessageChange>,
     ) -> Vec<FeedEvent> {
@@ -167,7 +167,7 @@ impl EventProjector {
                 };
                 let whose = (self.session.clone(), self.incarnation);
                 let is_message = payload.is_message();
-                let event = FeedEvent::new(whose, (place.seq, place.steps), metadata, payload);
+                let event = FeedEvent::new(whose, (header.seq, header.steps), metadata, payload);
                 if is_message { event.with_change(change.take()) } else { event }
             })
             .collect();
@@ -176,7 +176,7 @@ impl EventProjector {
     }
 
     fn fold(&mut self, stored: &StoredRecord) {
-        // What the session says of itself and which messages stream; what its entries say is not asked here.
+        // The state holds the session's metadata and which messages stream. It does not need the entries.
         let is_about_session = match stored.record.known() {
             Record::Meta(_)
             | Record::Streaming(_)
@@ -203,17 +203,17 @@ impl EventProjector {
 
     fn meta(
         &mut self,
-        place: Place,
+        header: RecordHeader,
         change: &MetaChange,
         previous_status: SessionStatus,
     ) -> Vec<EventPayload> {
-        if place.seq == 1 || !self.has_begun {
-            return self.first(place, change);
+        if header.seq == 1 || !self.has_begun {
+            return self.first(header, change);
         }
-        let (session_id, timestamp) = (self.session.clone(), place.at_ms);
+        let (session_id, timestamp) = (self.session.clone(), header.at_ms);
         let mut payloads = Vec::new();
         if change.title.is_some() || change.description.is_some() || change.metadata.is_some() {
-            payloads.push(EventPayload::MetaUpdated(self.meta_updated(place, change)));
+            payloads.push(EventPayload::MetaUpdated(self.meta_updated(header, change)));
         }
         if let Some(status) = &change.status {
             let keeps_reason = status.status == SessionStatus::Error;
@@ -242,7 +242,7 @@ impl EventProjector {
         payloads
     }
 
-    fn meta_updated(&self, place: Place, change: &MetaChange) -> MetaUpdatedEvent {
+    fn meta_updated(&self, header: RecordHeader, change: &MetaChange) -> MetaUpdatedEvent {
         let or_now =
             |said: &Option<String>, now: &String| said.clone().unwrap_or_else(|| now.clone());
         MetaUpdatedEvent {
@@ -250,67 +250,56 @@ impl EventProjector {
             title: or_now(&change.title, &self.state.title),
             description: or_now(&change.description, &self.state.description),
             metadata: change.metadata.clone().or_else(|| self.state.metadata.clone()),
-            timestamp: place.at_ms,
+            timestamp: header.at_ms,
         }
     }
 
-    /// The first record that says what the session is: it exists.
-    fn first(&mut self, place: Place, change: &MetaChange) -> Vec<EventPayload> {
+    /// The record that creates the session.
+    fn first(&mut self, header: RecordHeader, change: &MetaChange) -> Vec<EventPayload> {
         let created = CreatedEvent {
             session_id: self.session.clone(),
             title: change.title.clone().unwrap_or_default(),
             description: change.description.clone().unwrap_or_default(),
             status: change.status.as_ref().map(|change| change.status).unwrap_or_default(),
             forked_from: change.forked_from.clone(),
-            created_at: change.created_at.unwrap_or(place.at_ms),
+            created_at: change.created_at.unwrap_or(header.at_ms),
         };
         self.has_begun = true;
-        if created.forked_from.is_some() && place.seq == 1 {
+        if created.forked_from.is_some() && header.seq == 1 {
             self.copying = Some(created);
             return Vec::new();
         }
         vec![EventPayload::Created(created)]
     }
 
-    fn entry(&mut self, place: Place, entry: &Entry) -> Vec<EventPayload> {
-        let (message, custom) = match entry.canonical() {
-            Canonical::Message(message) => (Some(message), None),
-            Canonical::Custom(custom) => (None, Some(custom)),
-        };
-        let label = match custom.as_ref().and_then(Bookkeeping::from_payload) {
+    fn entry(&mut self, header: RecordHeader, entry: &Entry) -> Vec<EventPayload> {
+        let added = MessageAddedEvent::of(self.session.clone(), entry, header.at_ms);
+        let label = match added.custom.as_ref().and_then(Bookkeeping::from_payload) {
             Some(Bookkeeping::Label(label)) => {
                 Some(EventPayload::LabelChanged(LabelChangedEvent {
                     session_id: self.session.clone(),
                     entry_id: label.target_id,
                     label: label.label,
-                    timestamp: place.at_ms,
+                    timestamp: header.at_ms,
                 }))
             }
             _ => None,
         };
-        if message.is_some() {
-            self.remember(StoredEntry { seq: place.seq, entry: entry.clone() });
+        if added.message.is_some() {
+            self.remember(StoredEntry { seq: header.seq, entry: entry.clone() });
         }
-        let added = EventPayload::MessageAdded(Box::new(MessageAddedEvent {
-            session_id: self.session.clone(),
-            entry_id: entry.id.clone(),
-            parent_id: entry.parent_id.clone(),
-            message,
-            custom,
-            origin: entry.origin.clone(),
-            timestamp: place.at_ms,
-        }));
+        let added = EventPayload::MessageAdded(Box::new(added));
         std::iter::once(added).chain(label).collect()
     }
 
-    /// A change of a message: the message as it was before, and the change. `None` where there is nothing to tell.
+    /// A change of a message: the message as it was before, and the change. `None` if there is no event.
     fn revision(
         &mut self,
-        place: Place,
+        header: RecordHeader,
         change: &Revision,
         before: Option<StoredEntry>,
     ) -> Option<(MessageUpdatedEvent, MessageChange)> {
-        let mut kept = self.take_stream(&change.entry_id);
+        let mut kept = self.streams.take(&change.entry_id);
         if let Some(stored) = kept.take_if(|stored| change.to <= stored.entry.revision) {
             self.remember(stored);
             return None;
@@ -324,42 +313,42 @@ impl EventProjector {
             message: entry.message()?,
             revision: entry.revision,
             origin: change.origin.clone(),
-            timestamp: place.at_ms,
+            timestamp: header.at_ms,
         };
         let how = MessageChange {
             entry_seq: seq,
             parent_id: entry.parent_id.clone(),
             is_streaming: false,
-            kind: kind_of_change(place, change, event.message.content()),
+            kind: kind_of_change(header, change, event.message.content()),
         };
         self.remember(StoredEntry { seq, entry });
         Some((event, how))
     }
 
-    fn leaf(&self, place: Place, leaf: &Option<EntryId>) -> EventPayload {
+    fn leaf(&self, header: RecordHeader, leaf: &Option<EntryId>) -> EventPayload {
         EventPayload::LeafMoved(LeafMovedEvent {
             session_id: self.session.clone(),
             entry_id: leaf.clone(),
-            timestamp: place.at_ms,
+            timestamp: header.at_ms,
         })
     }
 
-    fn removed(&mut self, place: Place, removal: &Removal) -> EventPayload {
-        drop(self.take_stream(&removal.entry_id));
+    fn removed(&mut self, header: RecordHeader, removal: &Removal) -> EventPayload {
+        drop(self.streams.take(&removal.entry_id));
         EventPayload::MessageRemoved(MessageRemovedEvent {
             session_id: self.session.clone(),
             entry_id: removal.entry_id.clone(),
-            timestamp: place.at_ms,
+            timestamp: header.at_ms,
         })
     }
 
-    fn loop_event(&self, place: Place, event: &LoopEvent) -> EventPayload {
+    fn loop_event(&self, header: RecordHeader, event: &LoopEvent) -> EventPayload {
         EventPayload::LoopChanged(LoopChangedEvent {
             session_id: self.session.clone(),
             loop_id: event.loop_id.to_string(),
             entry_id: event.entry_id.clone(),
             event: event.event.value(),
-            timestamp: place.at_ms,
+            timestamp: header.at_ms,
         })
     }
 
@@ -385,33 +374,25 @@ impl EventProjector {
         self.streams.clear();
     }
 
-    fn take_stream(&mut self, id: &EntryId) -> Option<StoredEntry> {
-        let at = self.streams.iter().position(|stored| stored.entry.id == *id)?;
-        self.streams.remove(at)
-    }
-
     fn remember(&mut self, stored: StoredEntry) {
-        self.streams.push_back(stored);
-        if self.streams.len() > PROJECTOR_STREAMS_MAX {
-            self.streams.pop_front();
-        }
+        self.streams.put(stored.entry.id.clone(), stored);
     }
 }
 
-fn added(place: Place, entry: &Entry, is_streaming: bool) -> MessageChange {
+fn added(header: RecordHeader, entry: &Entry, is_streaming: bool) -> MessageChange {
     let parent_id = entry.parent_id.clone();
-    MessageChange { entry_seq: place.seq, parent_id, is_streaming, kind: ChangeKind::Added }
+    MessageChange { entry_seq: header.seq, parent_id, is_streaming, kind: ChangeKind::Added }
 }
 
 /// What a revision does to a message whose content is now this.
 ///
 /// A record that took the place of steps replaces the message: its reader may know some of those steps.
-fn kind_of_change(place: Place, change: &Revision, content: &[ContentBlock]) -> ChangeKind {
+fn kind_of_change(header: RecordHeader, change: &Revision, content: &[ContentBlock]) -> ChangeKind {
     if let Some(finish) = &change.finish {
         let has_new_content = !change.change.is_empty();
         return ChangeKind::Finished { finish: finish.clone(), has_new_content };
     }
-    let is_plain = change.details.is_none() && !matches!(place.steps, Steps::UpTo(_));
+    let is_plain = change.details.is_none() && !matches!(header.steps, Steps::UpTo(_));
     let delta = TextDelta::of(&change.change, content).filter(|_| is_plain);
     delta.map_or(ChangeKind::Replaced, ChangeKind::Text)
 }

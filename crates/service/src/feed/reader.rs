@@ -1,4 +1,4 @@
-//! The two feeds, and how each is read from the store. What follows a feed ([`tail`](super::tail),
+//! The two feeds, and how each is read from the store. The subscribers' side ([`tail`](super::tail),
 //! [`subscriber`](super::subscriber)) is the same for both.
 
 use std::sync::Arc;
@@ -10,7 +10,6 @@ use bough_store::{ChangeWatch, SessionWatch, StoreError, StoreExt, Wake};
 use super::cursor::{FeedPosition, SessionCursor};
 use super::event::FeedEvent;
 use super::global_reader::GlobalFeedReader;
-use super::ring::Ring;
 use super::session_reader::SessionFeedReader;
 use super::subscription::GapReason;
 use super::tail::FeedTail;
@@ -19,6 +18,7 @@ use crate::limits::{
     GLOBAL_RING_EVENTS_MAX, SESSION_RING_BYTES_MAX, SESSION_RING_EVENTS_MAX,
 };
 use crate::open_session::{OpenSession, OpenSessions};
+use crate::ring::Ring;
 use crate::runtime::is_visible;
 use crate::scope::Scope;
 
@@ -52,7 +52,7 @@ pub(super) enum FeedReader {
     All(GlobalFeedReader),
 }
 
-/// Wakes whoever follows a feed.
+/// Wakes the subscribers of a feed.
 pub(super) enum Watch {
     Session(SessionWatch),
     All(ChangeWatch),
@@ -74,7 +74,7 @@ impl Feed {
         }
     }
 
-    /// The end of the feed, which all share who follow it.
+    /// The end of the feed, which its subscribers share.
     pub(super) async fn tail(&self) -> Result<Arc<FeedTail>, StoreError> {
         match self {
             Self::Session(open) => open.tail().await,
@@ -93,9 +93,9 @@ impl Feed {
     /// A reader for one subscriber, who is at a position. Without one, a session is read from its beginning once it exists.
     pub(super) fn reader_at(&self, position: Option<FeedPosition>) -> Option<FeedReader> {
         match (self, position) {
-            (Self::All(sessions), Some(FeedPosition::All(place))) => {
+            (Self::All(sessions), Some(FeedPosition::All(position))) => {
                 let (sessions, limit) = (sessions.clone(), FEED_COLD_RECORDS_PER_READ);
-                Some(FeedReader::All(GlobalFeedReader::at(place, sessions, limit)))
+                Some(FeedReader::All(GlobalFeedReader::at(position, sessions, limit)))
             }
             (Self::Session(open), None) => {
                 Some(FeedReader::Session(SessionFeedReader::at(open.clone(), None)))
@@ -107,7 +107,7 @@ impl Feed {
         }
     }
 
-    /// Room for the newest items.
+    /// A buffer for the newest items.
     pub(super) const fn ring(&self) -> Ring<ReadItem> {
         match self {
             Self::Session(_) => Ring::new(SESSION_RING_EVENTS_MAX, SESSION_RING_BYTES_MAX),
@@ -137,7 +137,7 @@ impl FeedReader {
     pub(super) fn position(&self) -> Option<FeedPosition> {
         match self {
             Self::Session(reader) => reader.cursor().map(FeedPosition::Session),
-            Self::All(reader) => Some(FeedPosition::All(reader.place().clone())),
+            Self::All(reader) => Some(FeedPosition::All(reader.position().clone())),
         }
     }
 
@@ -187,6 +187,10 @@ impl Watch {
 }
 
 impl ReadItem {
+    pub(super) fn event(event: FeedEvent, position: FeedPosition) -> Self {
+        Self { event: Ok(Arc::new(event)), position }
+    }
+
     /// Roughly how many bytes it takes.
     pub(super) fn weight(&self) -> usize {
         self.event.as_ref().map_or(1, |event| event.weight())

@@ -3,14 +3,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bough_session::{Canonical, Entry, Incarnation, JsonMap, SessionId, SessionState};
+use bough_session::{Canonical, Entry, Incarnation, JsonMap, SessionId};
 use bough_store::{
     ListOrder, ListQuery, Position, Steps, Store, StoreError, StoreExt, StoredRecord,
 };
 use futures_util::future::try_join_all;
 
+use super::cursor::SessionCursor;
+use super::deletions::Deletion;
 use super::event::{EventPayload, FeedEvent};
-use super::events::{CreatedEvent, DeletedEvent, MessageAddedEvent, MessageUpdatedEvent};
+use super::events::{CreatedEvent, MessageAddedEvent, MessageUpdatedEvent};
 use crate::limits::{FEED_RECORDS_PER_READ, REPLAY_LOOKUPS_MAX};
 use crate::runtime::Runtime;
 
@@ -27,11 +29,11 @@ pub(super) struct Replay {
 
 #[derive(Clone)]
 enum Stage {
-    /// Looking through the old store, from this page on.
+    /// Listing the old store, from this page on.
     Gone(Option<String>),
-    /// Looking through the new store: these sessions, then the pages after.
+    /// Replaying the new store: these sessions, then the pages after.
     There(Left),
-    /// Going through the entries of a session, then the rest.
+    /// Replaying the entries of a session, then the rest.
     Entries(ReplayedSession, Left),
     Done,
 }
@@ -87,8 +89,13 @@ impl Replay {
                 continue;
             }
             if let Some(old) = self.old.store.state(&session).await? {
-                let incarnation = old.head.incarnation;
-                events.push(deleted(&old.state, incarnation, old.position, self.now_ms));
+                let last = SessionCursor::at(old.head.incarnation, old.position);
+                let deletion = Deletion {
+                    deleted_at: self.now_ms,
+                    seq: Some(old.position.seq),
+                    metadata: old.state.metadata.map(Arc::new),
+                };
+                events.push(deletion.event(&session, last));
             }
         }
         if next.is_some() {
@@ -187,34 +194,11 @@ fn as_now(session: &SessionId, entry: Entry) -> EventPayload {
                 timestamp,
             }))
         }
-        other => {
-            let (message, custom) = match other {
-                Canonical::Message(message) => (Some(message), None),
-                Canonical::Custom(custom) => (None, Some(custom)),
-            };
-            EventPayload::MessageAdded(Box::new(MessageAddedEvent {
-                session_id,
-                entry_id: entry.id,
-                parent_id: entry.parent_id,
-                message,
-                custom,
-                origin: entry.origin,
-                timestamp,
-            }))
+        _ => {
+            let added = MessageAddedEvent::of(session_id, &entry, timestamp);
+            EventPayload::MessageAdded(Box::new(added))
         }
     }
-}
-
-fn deleted(
-    state: &SessionState,
-    incarnation: Incarnation,
-    position: Position,
-    timestamp: i64,
-) -> FeedEvent {
-    let session_id = state.session_id.clone();
-    let metadata = state.metadata.clone().map(Arc::new);
-    let payload = EventPayload::Deleted(DeletedEvent { session_id: session_id.clone(), timestamp });
-    FeedEvent::new((session_id, incarnation), (position.seq, Steps::None), metadata, payload)
 }
 
 async fn list(

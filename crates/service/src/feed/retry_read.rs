@@ -1,11 +1,11 @@
-//! Reading again what was there to see before.
+//! Repeating a read that shows less than an earlier one.
 
 use crate::limits::{FEED_SHORT_READ_PAUSE, FEED_SHORT_READS_MAX};
 
 /// A bounded number of reads, with a pause between two.
 ///
-/// While a writer takes a log over that another process left, readers see it as far as it is known to be durable, which may be
-/// less than was there to see before. Whoever was told of more reads it again a little later.
+/// While a writer takes over a log that another process left, readers get the part that is known to be durable, which may be
+/// less than an earlier read returned. A reader that knows of more repeats the read a little later.
 #[derive(Default)]
 pub(super) struct ShortReads(u32);
 

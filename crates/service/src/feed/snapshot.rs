@@ -32,13 +32,13 @@ impl SessionSnapshot {
     }
 }
 
-/// Looks at a session until nothing changes while looking, so that the snapshot is of one place. A session that changes all
-/// the time is shown a little ahead of its place: what follows may repeat something, and leaves out nothing.
+/// Reads a session until it does not change meanwhile, so that the snapshot is of one position. A session that changes all
+/// the time is shown a little ahead of its position: the events after it may repeat something, but leave out nothing.
 pub(super) async fn take(
     store: &dyn Store,
     session: &SessionId,
 ) -> Result<Option<(SessionSnapshot, SessionCursor)>, StoreError> {
-    /// How often to look again.
+    /// How often to read.
     const LOOKS_MAX: usize = 4;
     let mut looks = 0;
     loop {

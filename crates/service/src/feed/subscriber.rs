@@ -9,12 +9,12 @@ use bough_store::Wake;
 use super::cursor::{FeedCursor, FeedPosition};
 use super::reader::{Feed, FeedReader, ReadItem, Watch};
 use super::retry_read::ShortReads;
-use super::ring::Read;
 use super::snapshot;
 use super::subscription::{Delivery, FeedItem, GapReason, StartAt};
 use super::tail::FeedTail;
 use crate::error::ServiceError;
 use crate::limits::FEED_PAGE;
+use crate::ring::Read;
 use crate::runtime::Runtime;
 use crate::scope::Scope;
 
@@ -22,7 +22,7 @@ use crate::scope::Scope;
 pub(super) struct Subscriber {
     tail: Arc<FeedTail>,
     watch: Watch,
-    /// How far was read; `None` while the session was never seen to exist.
+    /// How far was read; `None` while the session has never existed.
     at: Option<FeedPosition>,
     reading: Reading,
     /// A wake-up that the tail has yet to follow.
@@ -51,7 +51,7 @@ impl Subscriber {
         start: StartAt,
     ) -> Result<Begun, ServiceError> {
         let feed = Feed::of(&runtime.sessions, session);
-        // The watch comes first: what happens while we look around wakes it.
+        // The watch comes first, so that nothing that happens from here on is missed.
         let watch = feed.watch();
         let tail = feed.tail().await?;
         let (at, number) = tail.advance_to_end().await?;
@@ -82,7 +82,7 @@ impl Subscriber {
                 return Ok(Some(FeedPosition::Session(*cursor)));
             }
             (FeedCursor::All(cursor), _, Some(FeedPosition::All(now))) => {
-                return Ok(cursor.place(now.change.epoch).map(FeedPosition::All));
+                return Ok(cursor.position(now.change.epoch).map(FeedPosition::All));
             }
             (FeedCursor::Session(_), ..) => "one session",
             (FeedCursor::All(_), ..) => "all sessions",
@@ -120,7 +120,7 @@ impl Subscriber {
         }
     }
 
-    /// How far was read; `None` where the caller may not see that, or there was nothing to see.
+    /// How far was read; `None` if that is hidden from the caller, or the session has never existed.
     pub(super) fn read_at(&self) -> Option<FeedCursor> {
         self.at.clone().filter(|_| !self.hidden).map(FeedCursor::from)
     }
@@ -130,7 +130,7 @@ impl Subscriber {
     }
 
     /// Notes whether the last thing read was in a session that is not there for the caller. The feed of all sessions counts
-    /// everybody's changes; its cursors are sealed.
+    /// the changes of all callers; its cursors are sealed.
     pub(super) fn set_hidden(&mut self, hidden: bool) {
         self.hidden = hidden && matches!(self.tail.feed, Feed::Session(_));
     }
@@ -215,7 +215,7 @@ impl Subscriber {
             if self.meet_tail() {
                 return Ok(true);
             }
-            // The store shows less than the tail or the subscriber has seen. A writer may be taking a log over.
+            // The store shows less than the tail or the subscriber has read. A writer may be taking a log over.
             if reads.may_repeat().await {
                 continue;
             }

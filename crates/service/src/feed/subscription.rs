@@ -27,7 +27,7 @@ pub enum StartAt {
     /// With the first event of a session. For all sessions together, with the oldest change that is kept; a gap comes first
     /// when there were older ones.
     Start,
-    /// After a place where an earlier subscription was.
+    /// After the position of an earlier subscription.
     After(FeedCursor),
     /// With everything as it is, then what happens from there on.
     Snapshot,
@@ -38,7 +38,7 @@ pub enum StartAt {
 pub enum FeedItem {
     /// Something happened.
     Event(Delivery),
-    /// Something before this may be missing: look at the sessions anew.
+    /// Something before this may be missing: read the sessions again.
     Gap(GapReason),
     /// The session as it is; once, when the subscription begins with a snapshot of one session.
     Session(Box<SessionSnapshot>),
@@ -60,14 +60,14 @@ pub struct Delivery {
 /// Why something may be missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GapReason {
-    /// The place is of another incarnation of the session.
+    /// The cursor is of another incarnation of the session.
     OtherIncarnation,
-    /// The place is older than what is kept.
+    /// The cursor is older than the oldest event that is kept.
     TooOld,
-    /// The place is after the end of the session: what led there is lost, by a power cut in the weaker durability or because
-    /// an older copy of the data stands here.
+    /// The cursor is after the end of the session: the records up to it are lost, by a power cut in the weaker durability or because
+    /// the data was replaced by an older copy.
     Ahead,
-    /// Another store stands here now.
+    /// Another store took the place of the old one.
     StoreSwapped,
 }
 
@@ -108,9 +108,9 @@ pub struct Subscription {
     runtime: Arc<Runtime>,
     swaps: watch::Receiver<u64>,
     subscriber: Box<Subscriber>,
-    /// Where the subscriber is after the last event that it was handed, while more is on the page.
+    /// The cursor after the last event that was returned, while the page has more.
     delivered: Option<FeedCursor>,
-    /// Items that were read and not yet handed out.
+    /// Items that were read and not yet returned.
     page: VecDeque<FeedItem>,
     /// The events of a new store that come before the subscriber goes on.
     replay: Option<Replay>,
@@ -176,7 +176,7 @@ impl Subscription {
 
     /// The next item; waits for it. May be given up and called again: nothing is lost.
     ///
-    /// After an error the next call tries again from the same place.
+    /// After an error the next call tries again from the same position.
     pub async fn next(&mut self) -> Result<FeedItem, ServiceError> {
         loop {
             self.wait().await?;
@@ -247,8 +247,9 @@ impl Subscription {
     /// did; items that cannot be read again are kept.
     pub async fn drop_page(&mut self) -> Result<bool, ServiceError> {
         let is_live = self.replay.is_none() && self.listing.is_none();
-        let Some(place) = self.delivered.clone().filter(|_| is_live) else { return Ok(false) };
-        (self.subscriber, self.page) = self.begin_in(&self.runtime, StartAt::After(place)).await?;
+        let Some(position) = self.delivered.clone().filter(|_| is_live) else { return Ok(false) };
+        (self.subscriber, self.page) =
+            self.begin_in(&self.runtime, StartAt::After(position)).await?;
         Ok(true)
     }
 
@@ -291,11 +292,11 @@ impl Subscription {
         Some(item)
     }
 
-    /// Goes over to the store that stands here now: a gap, then the difference, then on.
+    /// Goes over to the new store: delivers a gap, then the difference, then the new store's events.
     async fn enter_new_store(&mut self) -> Result<(), ServiceError> {
         let new = self.service.runtime();
-        if let Some(place) = self.place_in(&new) {
-            return self.go_on_in(new, place).await;
+        if let Some(position) = self.position_in(&new) {
+            return self.go_on_in(new, position).await;
         }
         let (begun, _) = self.begin_in(&new, StartAt::Now).await?;
         self.delivered = self.cursor();
@@ -309,14 +310,18 @@ impl Subscription {
     }
 
     /// Where a subscriber goes on in a store with the same sessions; `None` where it gets the difference.
-    fn place_in(&self, new: &Runtime) -> Option<FeedCursor> {
+    fn position_in(&self, new: &Runtime) -> Option<FeedCursor> {
         let is_next = new.is_renewed && new.epoch == self.runtime.epoch + 1;
         let is_live = self.replay.is_none() && self.listing.is_none();
         if is_next && is_live { self.subscriber.read_at() } else { None }
     }
 
-    async fn go_on_in(&mut self, new: Arc<Runtime>, place: FeedCursor) -> Result<(), ServiceError> {
-        let (begun, mut page) = self.begin_in(&new, StartAt::After(place)).await?;
+    async fn go_on_in(
+        &mut self,
+        new: Arc<Runtime>,
+        position: FeedCursor,
+    ) -> Result<(), ServiceError> {
+        let (begun, mut page) = self.begin_in(&new, StartAt::After(position)).await?;
         self.page.append(&mut page);
         (self.subscriber, self.runtime) = (begun, new);
         Ok(())

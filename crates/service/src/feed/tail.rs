@@ -1,4 +1,4 @@
-//! The end of a feed, shared by all who follow it.
+//! The end of a feed, shared by its subscribers.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -8,19 +8,19 @@ use tokio::time::Sleep;
 
 use super::cursor::{FeedPosition, SessionCursor};
 use super::reader::{Feed, FeedReader, ReadItem, Watch};
-use super::ring::{Read, Ring};
+use crate::ring::{Read, Ring};
 
 /// Reads on when something happened, once for all subscribers, and keeps the newest items for them.
 pub(crate) struct FeedTail {
     pub(super) feed: Feed,
     edge: tokio::sync::Mutex<FeedReader>,
     watch: Watch,
-    /// Ends when the next round may begin that somebody was woken for.
+    /// Ends when the next round may begin.
     rest: tokio::sync::Mutex<Option<Pin<Box<Sleep>>>>,
     shared: Mutex<Shared>,
 }
 
-/// The tail of a feed while somebody follows it.
+/// The tail of a feed, while it has a subscriber.
 #[derive(Default)]
 pub(crate) struct SharedTail(Mutex<Weak<FeedTail>>);
 
@@ -49,7 +49,7 @@ impl SharedTail {
         Ok(begun)
     }
 
-    /// The tail, if somebody follows it.
+    /// The tail, if it has a subscriber.
     fn current(&self) -> Option<Arc<FeedTail>> {
         lock(&self.0).upgrade()
     }
@@ -58,7 +58,7 @@ impl SharedTail {
         lock(&self.0).strong_count() > 0
     }
 
-    /// Reads on to the end, if somebody follows it. A tail that cannot read now tries again when a subscriber asks.
+    /// Reads on to the end, if it has a subscriber. A tail that cannot read now tries again when a subscriber asks.
     pub(crate) async fn catch_up(&self) {
         if let Some(tail) = self.current() {
             drop(tail.advance_to_end().await);
@@ -82,7 +82,7 @@ impl FeedTail {
         })
     }
 
-    /// Reads on, unless somebody already did for this wake-up.
+    /// Reads on, unless another subscriber already did for this wake-up.
     pub(super) async fn advance(&self, wake: Wake) -> Result<(), StoreError> {
         if self.shared().covers >= wake.count {
             return Ok(());
@@ -172,7 +172,7 @@ impl FeedTail {
         Ok(())
     }
 
-    /// Waits until the rest after the last round is over. Who comes meanwhile waits with it.
+    /// Waits until the rest after the last round is over. Callers that come meanwhile wait too.
     async fn rest(&self) {
         let mut rest = self.rest.lock().await;
         if let Some(sleep) = rest.as_mut() {
@@ -206,7 +206,7 @@ impl Shared {
     }
 
     fn ends_before(&self, position: &FeedPosition) -> bool {
-        // Of the changes of all sessions the store itself says that they end before a position.
+        // For the changes of all sessions, the store itself reports that they end before a position.
         let is_before = |end: &FeedPosition| end.covers(position) == Some(false);
         matches!(position, FeedPosition::Session(_)) && self.end.as_ref().is_some_and(is_before)
     }

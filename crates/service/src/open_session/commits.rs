@@ -31,7 +31,7 @@ pub(crate) struct UncommittedEntry {
     pub(crate) timestamp: i64,
     pub(crate) revision: u64,
     pub(crate) digest: Option<RequestDigest>,
-    /// Whether it is hidden: only a caller that would add it again sees it.
+    /// Whether it is hidden. Only a caller that adds it again finds it.
     pub(crate) is_hidden: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A session while it is in use: everything that the service knows of it, in one place.
+//! A session while it is in use: everything that the service knows of it.
 //!
 //! Writers and subscribers of a session go through its [`OpenSession`]. One writer at a time decides, under a lock;
 //! many wait for one disk write together. So the next writer decides on top of records that the store has accepted but

@@ -1,6 +1,5 @@
 //! The newest writes of this process, so that the feeds need not read them back from the store.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,6 +8,7 @@ use bough_store::{Appended, Position, RecordPage, Steps, StoredRecord};
 
 use crate::feed::content_bytes;
 use crate::limits::{FEED_RECORDS_PER_READ, RECENT_WRITES_MAX};
+use crate::ring::Ring;
 
 /// The newest writes to one incarnation of a session, in order, while it has a subscriber.
 ///
@@ -16,14 +16,14 @@ use crate::limits::{FEED_RECORDS_PER_READ, RECENT_WRITES_MAX};
 /// write begins at the reader's position, and the reader reads the store.
 pub(super) struct RecentWrites {
     incarnation: Option<Incarnation>,
-    writes: VecDeque<RecentWrite>,
+    writes: Ring<RecentWrite>,
     /// The position up to which the writes are known to be durable.
     durable: Position,
     /// What the recent writes of all sessions take in memory.
     total_bytes: Arc<AtomicUsize>,
 }
 
-/// The records of one write, with their places.
+/// The records of one write, with their positions.
 pub(crate) struct RecentWrite {
     /// Where the feed was before it.
     after: Position,
@@ -32,7 +32,6 @@ pub(crate) struct RecentWrite {
     /// The position that the store announces when it is durable.
     announced: Position,
     records: Vec<StoredRecord>,
-    bytes: usize,
 }
 
 impl RecentWrite {
@@ -77,9 +76,8 @@ impl RecentWrite {
     }
 
     fn new(after: Position, appended: &Appended, records: Vec<StoredRecord>) -> Self {
-        let bytes = records.iter().map(|stored| record_bytes(&stored.record)).sum();
         let announced = appended.position;
-        Self { after, position: after.join(announced), announced, records, bytes }
+        Self { after, position: after.join(announced), announced, records }
     }
 }
 
@@ -103,7 +101,9 @@ fn record_bytes(record: &Record) -> usize {
 
 impl RecentWrites {
     pub(super) const fn new(total_bytes: Arc<AtomicUsize>) -> Self {
-        Self { incarnation: None, writes: VecDeque::new(), durable: Position::at(0), total_bytes }
+        // The bytes of all sessions together have a bound.
+        let writes = Ring::new(RECENT_WRITES_MAX, usize::MAX);
+        Self { incarnation: None, writes, durable: Position::at(0), total_bytes }
     }
 
     /// Keeps a write that the store accepted.
@@ -112,12 +112,10 @@ impl RecentWrites {
             self.clear();
             self.incarnation = Some(incarnation);
         }
-        self.total_bytes.fetch_add(write.bytes, Ordering::Relaxed);
-        self.writes.push_back(write);
-        if self.writes.len() > RECENT_WRITES_MAX {
-            let oldest = self.writes.pop_front();
-            self.release(oldest.map_or(0, |write| write.bytes));
-        }
+        let bytes = write.records.iter().map(|stored| record_bytes(&stored.record)).sum();
+        self.total_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let dropped = self.writes.push(write, bytes);
+        self.total_bytes.fetch_sub(dropped, Ordering::Relaxed);
     }
 
     /// Notes that the writes up to a position are durable.
@@ -129,8 +127,7 @@ impl RecentWrites {
 
     /// Forgets all writes.
     pub(super) fn clear(&mut self) {
-        self.release(self.writes.iter().map(|write| write.bytes).sum());
-        self.writes.clear();
+        self.total_bytes.fetch_sub(self.writes.clear(), Ordering::Relaxed);
         (self.incarnation, self.durable) = (None, Position::default());
     }
 
@@ -146,9 +143,9 @@ impl RecentWrites {
             return None;
         }
         let durable = self.durable.join(announced.unwrap_or_default());
-        let first = self.writes.iter().rposition(|write| write.after == after)?;
+        let writes = self.writes.since_last(|write| write.after == after)?;
         let (mut records, mut end) = (Vec::new(), after);
-        for write in self.writes.range(first..) {
+        for write in writes {
             let follows = write.after == end && durable.covers(write.announced);
             if !follows || records.len() >= FEED_RECORDS_PER_READ {
                 break;
@@ -159,10 +156,6 @@ impl RecentWrites {
         let more = announced.is_none_or(|announced| !end.covers(announced));
         let page = RecordPage { incarnation, records, end, more };
         (!page.records.is_empty()).then_some(page)
-    }
-
-    fn release(&self, bytes: usize) {
-        self.total_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -258,7 +251,7 @@ mod tests {
             let write = RecentWrite::batch(after, &appended(end, 0), leaf_moves(1)).unwrap();
             recent.add(INCARNATION, write);
         }
-        assert_eq!(recent.writes.len(), RECENT_WRITES_MAX);
+        assert_eq!(recent.writes.iter().count(), RECENT_WRITES_MAX);
         assert!(total.load(Ordering::Relaxed) >= RECENT_WRITES_MAX);
         drop(recent);
         assert_eq!(total.load(Ordering::Relaxed), 0);

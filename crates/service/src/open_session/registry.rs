@@ -20,7 +20,7 @@ pub(crate) struct OpenSessions {
 pub(super) struct Shared {
     pub(super) store: Arc<dyn Store>,
     pub(super) deletions: Deletions,
-    /// The tail of the feed of all sessions, while somebody follows it.
+    /// The tail of the feed of all sessions, while it has a subscriber.
     pub(super) tail: SharedTail,
     /// What the recent writes of all sessions take in memory.
     pub(super) recent_bytes: Arc<AtomicUsize>,
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::open_session::UncommittedEntry;
 
-    const PLACE: (Incarnation, Position) = (Incarnation::new([7; 16]), Position::at(1));
+    const ANNOUNCED: (Incarnation, Position) = (Incarnation::new([7; 16]), Position::at(1));
 
     fn sessions() -> OpenSessions {
         OpenSessions::new(Arc::new(MemoryStore::new(Arc::new(OsEntropy)).unwrap()))
@@ -152,8 +152,11 @@ mod tests {
             UncommittedEntry { timestamp: 1, is_hidden: false, ..UncommittedEntry::hidden() };
         let (notifier, waiter) = {
             let mut state = open.lock().await;
-            let notifier =
-                open.note_accepted(&mut state, PLACE, vec![(entry.clone(), uncommitted.clone())]);
+            let notifier = open.note_accepted(
+                &mut state,
+                ANNOUNCED,
+                vec![(entry.clone(), uncommitted.clone())],
+            );
             (notifier, state.newest.clone().unwrap())
         };
         drop(open);
@@ -166,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_session_that_somebody_follows_is_not_forgotten() {
+    async fn a_session_with_a_subscriber_is_not_forgotten() {
         let sessions = sessions();
         let tail = sessions.open(&id(0)).tail().await.unwrap();
         open_many_others(&sessions);

@@ -11,7 +11,7 @@ use super::streams::StreamingMessages;
 use crate::feed::{Deletions, Feed, FeedTail, SharedTail};
 use crate::rules::documents::DocumentIndex;
 
-/// What the service knows of one session while somebody writes or follows it.
+/// What the service knows of one session while it has a writer or a subscriber.
 pub(crate) struct OpenSession {
     id: SessionId,
     shared: Arc<Shared>,
@@ -21,7 +21,7 @@ pub(crate) struct OpenSession {
     /// A write failed: what is known here is no longer what is stored.
     has_failed: AtomicBool,
     last_use: AtomicU64,
-    /// The tail of the session's feed, while somebody follows it.
+    /// The tail of the session's feed, while it has a subscriber.
     pub(super) tail: SharedTail,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct WriteState {
     pub(crate) streams: StreamingMessages,
     /// Steps of a message were written since the last batch, which puts them together.
     pub(crate) has_steps: bool,
-    /// Where the documents of a session of that kind are, as of the last accepted write that it has seen.
+    /// Where the documents of a session of that kind are, as of the last accepted write that was folded into it.
     pub(crate) documents: Option<DocumentIndex>,
     issued: u64,
 }
@@ -114,7 +114,7 @@ impl OpenSession {
         &self.shared.deletions
     }
 
-    /// Waits until nobody else writes the session.
+    /// Waits until no other call writes the session.
     pub(crate) async fn lock(&self) -> tokio::sync::MutexGuard<'_, WriteState> {
         self.write_state.lock().await
     }
@@ -140,7 +140,7 @@ impl OpenSession {
         Ok(Load { reopened, read })
     }
 
-    /// Whether what is known is what the store has, as far as that can be said without reading.
+    /// Whether the known state is the store's newest, as far as the store knows that without reading.
     pub(crate) async fn is_newest(&self, state: &WriteState) -> Result<bool, StoreError> {
         // Another process may have made a session that was absent.
         match state.accepted() {
@@ -189,7 +189,7 @@ impl OpenSession {
         if outcome.is_ok() {
             lock(&self.recent_writes).note_durable(incarnation, position);
         } else {
-            // The numbers of a write that failed are given out again: nobody may find it under them.
+            // The numbers of a failed write are given out again, so no reader may find it under them.
             lock(&self.recent_writes).clear();
             self.has_failed.store(true, Ordering::Release);
         }
@@ -207,14 +207,14 @@ impl OpenSession {
         DocumentIndex::new(incarnation, self.shared.documents_bytes.clone())
     }
 
-    /// Forgets where the documents are, unless somebody writes or reads them now.
+    /// Forgets where the documents are, unless a call uses them now.
     pub(super) fn forget_documents(&self) {
         if let Ok(mut state) = self.write_state.try_lock() {
             state.documents = None;
         }
     }
 
-    /// Whether somebody follows the session, or all sessions.
+    /// Whether the session, or the feed of all sessions, has a subscriber.
     pub(crate) fn is_followed(&self) -> bool {
         self.tail.is_followed() || self.shared.tail.is_followed()
     }
@@ -252,7 +252,7 @@ impl OpenSession {
         self.last_use.load(Ordering::Relaxed)
     }
 
-    /// Whether somebody writes or follows the session, or a write of it is not durable yet: nobody else knows of that write.
+    /// Whether the session has a writer or a subscriber, or a write that is not durable yet, which only this process knows.
     pub(super) fn is_in_use(self: &Arc<Self>) -> bool {
         Arc::strong_count(self) > 1 || !lock(&self.uncommitted).is_empty()
     }

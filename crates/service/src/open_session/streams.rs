@@ -1,16 +1,11 @@
-use std::collections::VecDeque;
-
 use bough_session::{ContentChange, Delta, Entry, EntryId, RevisionError, json_bytes};
 
 use crate::limits::STREAMS_PER_SESSION_MAX;
+use crate::recent_map::RecentMap;
 
 /// The messages of a session that changed last, after the last accepted step, so that a stream of a thousand steps
 /// reads its message once.
-#[derive(Default)]
-pub(crate) struct StreamingMessages {
-    /// The one that changed last is at the back.
-    entries: VecDeque<StreamingMessage>,
-}
+pub(crate) type StreamingMessages = RecentMap<EntryId, StreamingMessage, STREAMS_PER_SESSION_MAX>;
 
 /// A message that is being written.
 pub(crate) struct StreamingMessage {
@@ -54,28 +49,4 @@ pub(crate) fn text_bytes(text: &str) -> usize {
 
 fn measure(entry: &Entry) -> usize {
     entry.message().map_or(0, |message| json_bytes(&message))
-}
-
-impl StreamingMessages {
-    pub(crate) fn get(&self, id: &EntryId) -> Option<&StreamingMessage> {
-        self.entries.iter().find(|stream| stream.entry.id == *id)
-    }
-
-    /// Takes a message out, to be changed and put back.
-    pub(crate) fn take(&mut self, id: &EntryId) -> Option<StreamingMessage> {
-        let at = self.entries.iter().position(|stream| stream.entry.id == *id)?;
-        self.entries.remove(at)
-    }
-
-    pub(crate) fn put(&mut self, stream: StreamingMessage) {
-        self.entries.retain(|old| old.entry.id != stream.entry.id);
-        self.entries.push_back(stream);
-        if self.entries.len() > STREAMS_PER_SESSION_MAX {
-            self.entries.pop_front();
-        }
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.entries.clear();
-    }
 }

@@ -41,7 +41,7 @@ pub(crate) async fn loops(
         let page = session.loops.iter().skip(before).take(limit).map(summary);
         (page.collect::<Vec<_>>(), session.loops.len())
     };
-    let (loops, all) = look(service, scope, &request.session_id, page).await?;
+    let (loops, all) = read_recorded(service, scope, &request.session_id, page).await?;
     let end = before + loops.len();
     let next = (end < all).then_some(LoopCursor { loops: end });
     let next_cursor = next.map(|next| cursor::encode(&next)).transpose()?;
@@ -58,7 +58,7 @@ pub(crate) async fn loop_chain(
         let session = session.filter(|session| session.get_loop(&loop_id).is_some());
         session.map(|session| session.loop_chain_to(&loop_id))
     };
-    let found = look(service, scope, &session_id, chain).await?;
+    let found = read_recorded(service, scope, &session_id, chain).await?;
     let missing =
         || ServiceError::LoopNotFound { session: session_id.to_string(), loop_id: loop_id.clone() };
     Ok(LoopChainResponse { loop_ids: found.ok_or_else(missing)? })
@@ -75,7 +75,7 @@ pub(crate) async fn loop_groups(
         let of_loops = loops.filter_map(|record| record.parallel_group.as_ref());
         of_loops.filter(|group| seen.insert(group.all_loop_ids.clone())).map(group).collect()
     };
-    let groups = look(service, scope, &request.session_id, groups).await?;
+    let groups = read_recorded(service, scope, &request.session_id, groups).await?;
     Ok(LoopGroupsResponse { groups })
 }
 
@@ -90,7 +90,7 @@ pub(crate) async fn spawns(
             family.more = true;
             break;
         }
-        let seen = look(service, scope, &member, |session| {
+        let seen = read_recorded(service, scope, &member, |session| {
             session.map(|session| (SpawnGraph::new([session]), spawned_session(session)))
         });
         match seen.await {
@@ -112,19 +112,19 @@ pub(crate) async fn spawns(
     Ok(SpawnsResponse { spawns: spawns.collect(), sessions: family.sessions, more: family.more })
 }
 
-/// Looks at a recorded session that exists for the caller.
-async fn look<T>(
+/// Reads a recorded session that exists for the caller.
+async fn read_recorded<T>(
     service: &Service,
     scope: &Scope,
     session: &SessionId,
-    look: impl FnOnce(Option<&RecordedSession>) -> T,
+    read: impl FnOnce(Option<&RecordedSession>) -> T,
 ) -> Result<T, ServiceError> {
     let runtime = service.runtime();
     runtime.need(scope, session).await?;
-    Ok(runtime.recorded.look(&*runtime.store, session, look).await?)
+    Ok(runtime.recorded.read(&*runtime.store, session, read).await?)
 }
 
-/// The sessions that spawned each other, as far as they were looked at.
+/// The sessions that spawned each other, as far as they were read.
 struct Family {
     graph: SpawnGraph,
     sessions: Vec<SpawnedSession>,
@@ -144,7 +144,7 @@ impl Family {
         }
     }
 
-    /// Takes in a member; those that it is linked to are looked at later.
+    /// Takes in a member; those that it is linked to are read later.
     fn add(&mut self, graph: SpawnGraph, session: SpawnedSession) {
         for spawn in graph.spawns() {
             for id in [&spawn.parent_session_id, &spawn.child_session_id] {

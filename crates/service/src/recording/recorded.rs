@@ -1,6 +1,5 @@
 //! Recorded sessions, folded from their logs and cached while they are queried.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bough_recorder::{RecordFold, RecordedSession};
@@ -8,12 +7,12 @@ use bough_session::{Incarnation, SessionId};
 use bough_store::{Position, Store, StoreError, StoreExt};
 
 use crate::limits::{RECORDED_SESSION_RECORDS_PER_READ, RECORDED_SESSIONS_AT_HAND};
+use crate::recent_map::RecentMap;
 
 /// The recorded sessions that were queried last.
 #[derive(Default)]
 pub(crate) struct RecordedSessions {
-    /// The most recently used one is at the back.
-    folds: Mutex<VecDeque<(SessionId, Arc<SessionFold>)>>,
+    folds: Mutex<RecentMap<SessionId, Arc<SessionFold>, RECORDED_SESSIONS_AT_HAND>>,
 }
 
 /// The fold of one session's log.
@@ -29,29 +28,24 @@ struct FoldAt {
 impl RecordedSessions {
     /// Reads a session in its present state; `None` if nothing was recorded in it. Reads only what was written since
     /// the last call.
-    pub(super) async fn look<T>(
+    pub(super) async fn read<T>(
         &self,
         store: &dyn Store,
         session: &SessionId,
-        look: impl FnOnce(Option<&RecordedSession>) -> T,
+        read: impl FnOnce(Option<&RecordedSession>) -> T,
     ) -> Result<T, StoreError> {
         let fold = self.fold_of(session);
         let mut fold = fold.lock().await;
         let folded = catch_up(store, session, fold.take()).await?;
-        let answer = look(folded.as_ref().and_then(|folded| folded.fold.session()));
+        let answer = read(folded.as_ref().and_then(|folded| folded.fold.session()));
         *fold = folded;
         Ok(answer)
     }
 
     fn fold_of(&self, session: &SessionId) -> Arc<SessionFold> {
         let mut folds = self.folds.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = folds.iter().position(|(id, _)| id == session);
-        let found = at.and_then(|at| folds.remove(at));
-        let (id, fold) = found.unwrap_or_else(|| (session.clone(), Arc::default()));
-        folds.push_back((id, Arc::clone(&fold)));
-        if folds.len() > RECORDED_SESSIONS_AT_HAND {
-            folds.pop_front();
-        }
+        let fold = folds.take(session).unwrap_or_default();
+        folds.put(session.clone(), fold.clone());
         fold
     }
 }

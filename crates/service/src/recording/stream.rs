@@ -36,7 +36,7 @@ pub(super) struct Recorded {
     notices: Notices,
 }
 
-/// An event stands on one line, so of the place only the column would say something, and only about the event's own text.
+/// Without line and column: an event is one line, and its column means nothing to the caller.
 fn not_an_event(index: usize, error: &serde_json::Error) -> ServiceError {
     let text = error.to_string();
     let why = text.rsplit_once(" at line ").map_or(text.as_str(), |(why, _)| why);

@@ -30,7 +30,7 @@ pub(crate) async fn entry(
     request: EntryRequest,
 ) -> Result<Option<EntryResponse>, ServiceError> {
     let runtime = service.runtime();
-    let Some(seen) = runtime.seen(scope, &request.session_id).await? else {
+    let Some(seen) = runtime.visible(scope, &request.session_id).await? else {
         return Ok(None);
     };
     let stored = visible_entry(&*runtime.store, &request.session_id, &request.entry_id).await?;
@@ -69,13 +69,13 @@ pub(crate) async fn entries(
     Ok(EntriesResponse { entries: reader.found, next_cursor })
 }
 
-/// How readers over HTTP see entries.
+/// How entries are shown over HTTP.
 #[derive(Clone, Copy)]
 pub(crate) struct ItemShape<'a> {
     /// The format of the messages; `None` is the canonical message.
     pub(crate) format: Option<Format>,
     /// Which messages stream, by what was looked at before the entries or after them: those do not say yet why the model stopped.
-    /// One that ends meanwhile is shown as open, so that whoever waits for the end does not take an early text for the last.
+    /// A message that ends meanwhile is shown as open, so that a caller that waits for its end does not take an early text for the last.
     pub(crate) streams: &'a [&'a StreamTally],
 }
 
@@ -120,12 +120,12 @@ impl ItemShape<'_> {
     }
 }
 
-/// Where the next page begins: at an entry, at a place of the list of ids, or at a record.
+/// Where the next page begins: at an entry, at an index of the list of ids, or at a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum KeyCursor {
     Entry(EntryId),
-    Place(usize),
+    Index(usize),
     Record(u64),
 }
 
@@ -155,13 +155,13 @@ impl KeyReader<'_> {
         bough_session::limits::check_at_most("ids", "entries", ids.len(), ENTRIES_IDS_MAX)?;
         let first = match start {
             None => 0,
-            Some(KeyCursor::Place(place)) => place,
+            Some(KeyCursor::Index(place)) => place,
             Some(_) => return Err(wrong_cursor()),
         };
         for (place, id) in ids.iter().enumerate().skip(first) {
             let Some(entry) = self.newest_revision(id).await? else { continue };
             if !self.take(&entry) {
-                return Ok(Some(KeyCursor::Place(place)));
+                return Ok(Some(KeyCursor::Index(place)));
             }
         }
         Ok(None)
@@ -179,7 +179,7 @@ impl KeyReader<'_> {
         match (known, start) {
             (_, Some(KeyCursor::Entry(at))) => self.follow_links(at).await,
             (_, Some(KeyCursor::Record(before))) => self.read_backwards(before).await,
-            (_, Some(KeyCursor::Place(_))) => Err(wrong_cursor()),
+            (_, Some(KeyCursor::Index(_))) => Err(wrong_cursor()),
             (NewestOf::None, None) => Ok(None),
             (NewestOf::Linked(newest), None) => self.follow_links(newest).await,
             (NewestOf::Unknown, None) => self.read_backwards(state.seq.saturating_add(1)).await,
@@ -270,7 +270,7 @@ impl KeyReader<'_> {
         self.found.len() >= self.limit || self.looked_at >= ENTRIES_LOOKED_AT_MAX
     }
 
-    /// Takes the entry that a record adds, as it is now. Says `false` when the page has no room for it.
+    /// Takes the entry that a record adds, as it is now. Returns `false` if the page is full.
     async fn take_record(&mut self, stored: &StoredRecord) -> Result<bool, ServiceError> {
         self.looked_at += 1;
         let Record::Entry(added) = stored.record.known() else { return Ok(true) };
@@ -281,7 +281,7 @@ impl KeyReader<'_> {
         Ok(self.take(&entry))
     }
 
-    /// Takes an entry, if it is one of those that are asked for. Says `false` when the page has no room for it.
+    /// Takes an entry, if it is one of those that are asked for. Returns `false` if the page is full.
     fn take(&mut self, entry: &Entry) -> bool {
         self.looked_at += 1;
         if !self.matches(entry) {

@@ -100,7 +100,7 @@ impl Service {
         if is_open { Ok(revision) } else { Err(ServiceError::not_streaming(entry_id, revision)) }
     }
 
-    /// Closes a stream as aborted whose writer is gone, if it is still at this revision and nobody else adds to it;
+    /// Closes a stream as aborted whose writer is gone, if it is still at this revision and no call adds to it;
     /// returns whether it did.
     pub async fn abort_stream(
         &self,

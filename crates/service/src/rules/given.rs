@@ -61,7 +61,7 @@ pub(crate) enum GivenContent {
 }
 
 impl GivenEntry {
-    /// Reads one entry of a request. `at` is its place in the request; `drawn` is its id if the caller chose none;
+    /// Reads one entry of a request. `at` is its path in the request; `drawn` is its id if the caller chose none;
     /// `count` is the number of entries in the request.
     pub(crate) fn read(
         entry: NewEntry,

@@ -47,7 +47,7 @@ pub(crate) async fn ensure(
     let session_id = request.session_id;
     // An id that we would not give out today may still be one that an old store holds.
     if let Err(refused) = SessionId::parse(session_id.as_str()) {
-        return match service.runtime().seen(scope, &session_id).await {
+        return match service.runtime().visible(scope, &session_id).await {
             Ok(Some(snapshot)) => Ok(ensured(snapshot.state.meta(), false)),
             Ok(None) | Err(_) => Err(refused.into()),
         };
@@ -62,7 +62,7 @@ pub(crate) async fn get(
     scope: &Scope,
     request: GetRequest,
 ) -> Result<Option<GetResponse>, ServiceError> {
-    let seen = service.runtime().seen(scope, &request.session_id).await?;
+    let seen = service.runtime().visible(scope, &request.session_id).await?;
     Ok(seen.map(|snapshot| GetResponse { meta: snapshot.state.meta() }))
 }
 
@@ -72,7 +72,7 @@ pub(crate) async fn describe(
     scope: &Scope,
     request: GetRequest,
 ) -> Result<Option<DescribeResponse>, ServiceError> {
-    let seen = service.runtime().seen(scope, &request.session_id).await?;
+    let seen = service.runtime().visible(scope, &request.session_id).await?;
     Ok(seen.map(|Snapshot { state, .. }| DescribeResponse {
         meta: state.meta(),
         details: state.details(),

@@ -100,7 +100,7 @@ pub(crate) async fn get_message(
     request: GetMessageRequest,
 ) -> Result<Option<GetMessageResponse>, ServiceError> {
     let runtime = service.runtime();
-    if runtime.seen(scope, &request.session_id).await?.is_none() {
+    if runtime.visible(scope, &request.session_id).await?.is_none() {
         return Ok(None);
     }
     let stored = visible_entry(&*runtime.store, &request.session_id, &request.entry_id).await?;
@@ -168,7 +168,7 @@ async fn page(
         .ending_at(request.from_entry_id)
         .after(after);
     let mut shown_entries: Vec<StoredEntry> = Vec::new();
-    // One more than the page tells whether anything remains.
+    // One entry more than the page holds shows whether anything remains.
     while shown_entries.len() <= limit {
         let wanted = (limit + 1 - shown_entries.len()).min(SCAN_ENTRIES);
         let Some(entries) = walk.next(wanted).await? else {
@@ -238,7 +238,7 @@ impl<'a> Walk<'a> {
         self
     }
 
-    /// With the places of hidden entries, which say nothing: others may name them.
+    /// Includes hidden entries, without their content: other entries may name them.
     pub(crate) fn with_hidden(mut self) -> Self {
         self.shows_hidden = true;
         self

@@ -1,4 +1,4 @@
-//! Everything that was said is searched.
+//! Search over the text of all sessions.
 //!
 //! The index names candidates; each is compared with what the store has now. So what is found is durable and there, whatever the
 //! index has not heard yet.
@@ -95,7 +95,7 @@ async fn status(
     Ok(IndexStatus { behind_changes: 0, behind_sessions: 0, ..status })
 }
 
-/// A cursor of the index counts everybody's documents, so a caller gets it sealed.
+/// A cursor of the index counts the documents of all callers, so it is sealed.
 fn close_cursor(epoch: Incarnation, text: &str) -> String {
     let mut bytes: Sealed = [0; 32];
     bytes.iter_mut().zip(text.bytes()).for_each(|(byte, of_text)| *byte = of_text);
@@ -223,8 +223,8 @@ impl Finder<'_> {
     ) -> Result<Option<Arc<Found>>, ServiceError> {
         let id = &candidate.session_id;
         if !self.sessions.contains_key(id) {
-            let seen = self.runtime.seen(self.scope, id).await?;
-            let found = match seen.filter(|snapshot| self.wants(&snapshot.state)) {
+            let visible = self.runtime.visible(self.scope, id).await?;
+            let found = match visible.filter(|snapshot| self.wants(&snapshot.state)) {
                 Some(snapshot) => Some(Arc::new(self.found(snapshot, firsts.get(id)).await?)),
                 None => None,
             };

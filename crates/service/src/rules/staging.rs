@@ -2,7 +2,7 @@
 //!
 //! session-manager forks by writing the entries first and the session's own record last, and deletes by removing the
 //! entries first. Our sessions appear and disappear whole, so the parts wait here for the call that completes them.
-//! Only the protocol sees them, and a bound keeps an instance that never completes anything from filling memory.
+//! Only the protocol reads them, and a bound keeps an instance that never completes anything from filling memory.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

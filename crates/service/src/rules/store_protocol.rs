@@ -1,7 +1,7 @@
 //! The store protocol: how a bridged instance stores through this one.
 //!
 //! It has no rules: the bridged instance has applied them. Its writes become records like any other, and the feed makes
-//! events from them, so each event reaches every subscriber once, whoever wrote.
+//! events from them, so each event reaches every subscriber once, whichever instance wrote it.
 
 use async_trait::async_trait;
 use bough_session::limits::check_at_most;
@@ -36,7 +36,7 @@ pub(crate) async fn get_meta(
     request: SessionIdRequest,
 ) -> Result<Option<SessionMeta>, ServiceError> {
     let runtime = authoritative(service)?;
-    let seen = runtime.seen(scope, &request.session_id).await?;
+    let seen = runtime.visible(scope, &request.session_id).await?;
     Ok(seen.map(|snapshot| snapshot.state.meta()))
 }
 
@@ -104,7 +104,7 @@ pub(crate) async fn get_entry(
     if staged.entries_gone {
         return Ok(None);
     }
-    if runtime.seen(scope, &request.session_id).await?.is_none() {
+    if runtime.visible(scope, &request.session_id).await?.is_none() {
         let found = staged.entries.into_iter().find(|entry| *entry.id() == request.entry_id);
         return Ok(found);
     }
@@ -137,7 +137,7 @@ pub(crate) async fn list_entries(
     if staged.entries_gone {
         return Ok(ListEntriesResponse::default());
     }
-    if runtime.seen(scope, &request.session_id).await?.is_none() {
+    if runtime.visible(scope, &request.session_id).await?.is_none() {
         return Ok(ListEntriesResponse { entries: staged.entries });
     }
     let entries = all_entries(&*runtime.store, &request).await?;
@@ -150,7 +150,7 @@ pub(crate) async fn delete_entries(
     request: SessionIdRequest,
 ) -> Result<OkResponse, ServiceError> {
     let runtime = authoritative(service)?;
-    let exists = runtime.seen(scope, &request.session_id).await?.is_some();
+    let exists = runtime.visible(scope, &request.session_id).await?.is_some();
     runtime.staging.change(&request.session_id, |staged| {
         staged.clear_entries();
         staged.entries_gone = exists;
@@ -169,7 +169,7 @@ pub(crate) async fn get_active_leaf(
     if staged.leaf_gone {
         return Ok(ActiveLeafResponse::default());
     }
-    let entry_id = match runtime.seen(scope, &request.session_id).await? {
+    let entry_id = match runtime.visible(scope, &request.session_id).await? {
         Some(snapshot) => snapshot.state.leaf,
         None => staged.leaf,
     };
@@ -199,7 +199,7 @@ pub(crate) async fn delete_active_leaf(
     request: SessionIdRequest,
 ) -> Result<OkResponse, ServiceError> {
     let runtime = authoritative(service)?;
-    let exists = runtime.seen(scope, &request.session_id).await?.is_some();
+    let exists = runtime.visible(scope, &request.session_id).await?.is_some();
     runtime.staging.change(&request.session_id, |staged| {
         staged.leaf = None;
         staged.leaf_gone = exists;

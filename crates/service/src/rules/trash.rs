@@ -32,7 +32,7 @@ pub(crate) async fn list_trash(
     let settings = service.settings();
     let limit = settings.page(request.limit);
     let wanted = request.metadata.unwrap_or_default();
-    let mut trash = seen_trash(&service.runtime(), scope, None).await?;
+    let mut trash = visible_trash(&service.runtime(), scope, None).await?;
     trash.retain(|trashed| {
         bough_session::metadata_matches(&wanted, trashed.state.metadata.as_ref())
     });
@@ -59,11 +59,12 @@ pub(crate) async fn undelete(
 ) -> Result<UndeleteResponse, ServiceError> {
     let session = request.session_id;
     let runtime = service.runtime();
-    let life = chosen_life(&runtime, scope, &session, request.incarnation.as_deref()).await?;
-    let Some(life) = life else {
+    let incarnation =
+        chosen_incarnation(&runtime, scope, &session, request.incarnation.as_deref()).await?;
+    let Some(incarnation) = incarnation else {
         return Err(ServiceError::NotInTrash { session: session.to_string() });
     };
-    let meta = writing::undelete(service, &session, life).await?;
+    let meta = writing::undelete(service, &session, incarnation).await?;
     Ok(UndeleteResponse { meta })
 }
 
@@ -74,9 +75,10 @@ pub(crate) async fn purge(
 ) -> Result<PurgeResponse, ServiceError> {
     let session = request.session_id;
     let runtime = service.runtime();
-    let life = chosen_life(&runtime, scope, &session, request.incarnation.as_deref()).await?;
-    let purged = match life {
-        Some(life) => runtime.store.purge(&session, life, None).await?,
+    let incarnation =
+        chosen_incarnation(&runtime, scope, &session, request.incarnation.as_deref()).await?;
+    let purged = match incarnation {
+        Some(incarnation) => runtime.store.purge(&session, incarnation, None).await?,
         None => false,
     };
     Ok(PurgeResponse { purged })
@@ -89,10 +91,10 @@ impl Service {
         let runtime = self.runtime();
         let (mut purged, mut failed) = (0, None);
         for trashed in runtime.store.trash(None).await? {
-            let (session, life) = (&trashed.session_id, trashed.incarnation);
+            let (session, incarnation) = (&trashed.session_id, trashed.incarnation);
             let Some(deleted_at) = trashed.deleted_at else {
                 // An interrupted restore. What prevents it now may be gone at the next call.
-                drop(runtime.store.undelete(session, life, now).await);
+                drop(runtime.store.undelete(session, incarnation, now).await);
                 continue;
             };
             let expired =
@@ -100,7 +102,7 @@ impl Service {
             if !expired {
                 continue;
             }
-            match runtime.store.purge(session, life, Some(deleted_at)).await {
+            match runtime.store.purge(session, incarnation, Some(deleted_at)).await {
                 Ok(is_gone) => purged += u64::from(is_gone),
                 // A session that cannot be removed does not stop the others.
                 Err(error) => failed = failed.or(Some(error)),
@@ -111,14 +113,14 @@ impl Service {
 }
 
 /// The incarnation that a caller means: the named one, or the most recently deleted.
-async fn chosen_life(
+async fn chosen_incarnation(
     runtime: &Runtime,
     scope: &Scope,
     session: &SessionId,
     named: Option<&str>,
 ) -> Result<Option<Incarnation>, ServiceError> {
-    let lives = seen_trash(runtime, scope, Some(session)).await?;
-    let chosen = lives
+    let incarnations = visible_trash(runtime, scope, Some(session)).await?;
+    let chosen = incarnations
         .iter()
         .filter(|trashed| named.is_none_or(|named| trashed.incarnation.to_string() == named))
         .max_by_key(|trashed| place(trashed));
@@ -126,7 +128,7 @@ async fn chosen_life(
 }
 
 /// Deleted sessions that exist for the caller.
-async fn seen_trash(
+async fn visible_trash(
     runtime: &Runtime,
     scope: &Scope,
     session: Option<&SessionId>,

@@ -161,13 +161,13 @@ fn bytes_added(change: &ContentChange) -> usize {
     }
 }
 
-/// Passes a message's content to `look`, without copying it if it is stored as it is shown.
-fn with_content<T>(entry: &Entry, look: impl FnOnce(&[ContentBlock]) -> T) -> T {
+/// Passes a message's content to `read`, without copying it if it is stored as it is shown.
+fn with_content<T>(entry: &Entry, read: impl FnOnce(&[ContentBlock]) -> T) -> T {
     if let bough_session::EntryBody::Message(message) = &entry.body {
-        return look(message.content());
+        return read(message.content());
     }
     let message = entry.message();
-    look(message.as_deref().map_or(&[], AgentMessage::content))
+    read(message.as_deref().map_or(&[], AgentMessage::content))
 }
 
 fn add_text(

@@ -29,7 +29,7 @@ pub(super) enum Round {
     Worked {
         /// How long it took.
         took: Duration,
-        /// Whether somebody wrote since the round before.
+        /// Whether there were writes since the round before.
         is_written: bool,
     },
     /// Another process keeps the index.

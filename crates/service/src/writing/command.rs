@@ -134,7 +134,7 @@ impl WriteJob {
         match self.decide(&mut state, command).await? {
             Ok(decision) => self.carry_out(&mut state, decision).await,
             Err(refused) => {
-                // The refusal may depend on records that are not durable yet. The caller must be able to see why.
+                // The refusal may depend on records that are not durable yet. The caller must be able to read them.
                 let newest = state.newest.clone();
                 drop(state);
                 committed(newest).await?;
@@ -169,7 +169,7 @@ impl WriteJob {
     ) -> Result<Decision<C::Answer>, ServiceError> {
         let is_other = |expected| state.incarnation().is_some_and(|now| now != expected);
         if self.expected.is_some_and(is_other) {
-            return Err(ServiceError::OtherLife { session: self.open.id().to_string() });
+            return Err(ServiceError::OtherIncarnation { session: self.open.id().to_string() });
         }
         command.decide(&mut self.context(state)).await
     }
@@ -281,7 +281,7 @@ impl WriteJob {
         Arc::make_mut(&mut before.state).touch(delta.at_ms);
         let for_feeds = self.open.is_followed().then(|| delta.clone());
         let appended = self.runtime.store.append_delta(self.open.id(), delta).await?;
-        state.streams.put(message);
+        state.streams.put(message.entry.id.clone(), message);
         state.has_steps = true;
         let recent = for_feeds.and_then(|step| RecentWrite::step(before.position, &appended, step));
         self.keep_for_feeds(&appended, recent);

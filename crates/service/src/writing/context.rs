@@ -11,7 +11,7 @@ use crate::rules::reading::visible_entry;
 use crate::runtime::is_visible;
 use crate::scope::Scope;
 
-/// A session as a command sees it: after the last accepted write.
+/// A session as a command gets it: after the last accepted write.
 pub(crate) struct WriteContext<'a> {
     pub(super) open: &'a OpenSession,
     pub(super) write_state: &'a mut WriteState,
@@ -138,7 +138,7 @@ impl WriteContext<'_> {
             let Some(stored) = visible_entry(self.store(), self.session(), id).await? else {
                 return Ok(None);
             };
-            self.write_state.streams.put(StreamingMessage::of(stored.entry));
+            self.write_state.streams.put(id.clone(), StreamingMessage::of(stored.entry));
         }
         Ok(self.write_state.streams.get(id))
     }

@@ -87,7 +87,7 @@ async fn gathering_what_is_at_hand_begins_no_reading() {
 
 /// The steps of a reply are put together by what follows it. Who follows all sessions and comes late hears each of them.
 #[tokio::test]
-async fn each_step_of_a_reply_is_told_although_it_is_settled_at_once() {
+async fn each_step_of_a_reply_is_delivered_although_it_is_settled_at_once() {
     for factory in [stores::native(), stores::fs(), stores::memory()] {
         let bed = TestService::on(&factory).await;
         let id = bed.create(json!({})).await;
@@ -137,7 +137,7 @@ async fn a_round_that_found_much_is_followed_by_a_rest() {
 
 /// Who begins to follow does not read what was said before, unless it is needed to tell what changed.
 #[tokio::test(start_paused = true)]
-async fn what_is_said_in_a_long_session_is_told_without_reading_all_of_it() {
+async fn what_is_said_in_a_long_session_is_delivered_without_reading_all_of_it() {
     const LONG: usize = 500;
     let busy = Busy::new().await;
     for _ in 0..LONG {

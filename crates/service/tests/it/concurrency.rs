@@ -186,7 +186,7 @@ fn append(session: &str, more: Value) -> Value {
 }
 
 #[tokio::test]
-async fn an_append_is_answered_shown_and_told_only_once_it_is_durable() {
+async fn an_append_is_answered_shown_and_delivered_only_once_it_is_durable() {
     let (held, id) = Held::new().await;
     let filter = EventFilter::everything();
     let subscription = held.service.subscribe(&held.scope, filter, StartAt::Now).await.unwrap();

@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 on_every_store!(
     readers_that_stop_anywhere_hear_everything_once,
     they_do_so_with_other_luck,
-    any_place_is_followed_by_the_rest,
-    many_streams_at_once_are_told_once,
+    any_cursor_is_followed_by_the_rest,
+    many_streams_at_once_are_delivered_once,
     a_reader_that_meets_the_ring_inside_a_stream_hears_each_event_once,
-    a_revision_that_is_a_record_is_told_as_it_was,
-    what_a_session_was_is_told_however_long_it_is,
+    a_revision_that_is_a_record_is_delivered_as_it_was,
+    what_a_session_was_is_delivered_however_long_it_is,
 );
 
 /// Numbers that look random and are the same each time.
@@ -300,7 +300,7 @@ impl Reader {
 
 /// From every place that somebody was at while it happened, and from every place that a reading of the whole comes to, the
 /// rest is told, in pages of any size alike.
-async fn any_place_is_followed_by_the_rest(bed: TestService) {
+async fn any_cursor_is_followed_by_the_rest(bed: TestService) {
     let mut dice = Dice(0x0123_4567_89ab_cdef);
     let mut written = Written::begin(&bed).await;
     let mut live = readers();
@@ -338,7 +338,7 @@ impl Reader {
     }
 }
 
-async fn a_revision_that_is_a_record_is_told_as_it_was(bed: TestService) {
+async fn a_revision_that_is_a_record_is_delivered_as_it_was(bed: TestService) {
     let id = bed.create(json!({})).await;
     bed.append(&id, json!({"entry_id": "a", "message": assistant("")})).await;
     for (turn, status) in (1..).zip(["working", "done", "idle"]) {
@@ -365,7 +365,7 @@ async fn a_revision_that_is_a_record_is_told_as_it_was(bed: TestService) {
     assert_eq!(told, turns);
 }
 
-async fn what_a_session_was_is_told_however_long_it_is(bed: TestService) {
+async fn what_a_session_was_is_delivered_however_long_it_is(bed: TestService) {
     let id = bed.create(json!({"title": "first", "metadata": {"team": "red"}})).await;
     bed.ok("session::set-status", json!({"session_id": id, "status": "working"})).await;
     let many = async |times: usize| {
@@ -410,7 +410,7 @@ async fn what_a_session_was_is_told_however_long_it_is(bed: TestService) {
 }
 
 /// More streams side by side than a reader reads records at a time.
-async fn many_streams_at_once_are_told_once(bed: TestService) {
+async fn many_streams_at_once_are_delivered_once(bed: TestService) {
     const STREAMS: usize = 300;
     let id = bed.create(json!({})).await;
     let of_one = EventFilter::everything().in_session(SessionId::from_stored(id.as_str()));

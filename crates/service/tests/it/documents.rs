@@ -67,13 +67,13 @@ async fn versions_are_compared_and_never_come_again(bed: TestService) {
     let (code, text) = bed.err("session::kv::put", at(3)).await;
     assert_eq!(
         (code.as_str(), text.as_str()),
-        ("session/document_conflict", "the document a does not exist")
+        ("session/document_conflict", "document a does not exist")
     );
     bed.ok("session::kv::put", at(0)).await;
     let (code, text) = bed.err("session::kv::put", at(0)).await;
     assert_eq!(
         (code.as_str(), text.as_str()),
-        ("session/document_conflict", "the document a is at version 1")
+        ("session/document_conflict", "document a is at version 1")
     );
     assert_eq!(bed.ok("session::kv::put", at(1)).await["version"], 2);
     let gone = |version: u64| json!({"scope": "app", "key": "a", "expected_version": version});
@@ -183,7 +183,7 @@ async fn each_tenant_has_its_own(bed: TestService) {
 
 async fn a_repeated_request_changes_nothing(bed: TestService) {
     let call = async |request: Value| {
-        let terms = CallTerms { key: Some([7; 32]), life: None };
+        let terms = CallTerms { key: Some([7; 32]), incarnation: None };
         let service = bed.service.on_terms(terms);
         let write = function("session::kv::write").unwrap();
         let answer = service.answer(&bed.scope, write, request.into()).await;

@@ -7,18 +7,18 @@ use bough_session::SessionId;
 use serde_json::{Value, json};
 
 on_every_store!(
-    each_change_is_told_with_the_payload_of_the_original,
-    what_changes_nothing_is_not_told,
-    a_fork_is_told_as_one_new_session,
-    a_large_fork_is_told_as_one_new_session,
+    each_change_is_delivered_with_the_payload_of_session_manager,
+    what_changes_nothing_is_not_delivered,
+    a_fork_is_delivered_as_one_new_session,
+    a_large_fork_is_delivered_as_one_new_session,
     filters_by_session_role_and_metadata,
     metadata_filters_look_at_the_session_after_the_change,
-    further_kinds_are_told_to_those_who_ask,
-    every_step_of_a_stream_is_told_whole,
-    a_large_step_of_a_stream_is_told_like_the_others,
+    further_kinds_are_delivered_to_those_who_ask,
+    every_step_of_a_stream_is_delivered_whole,
+    a_large_step_of_a_stream_is_delivered_like_the_others,
 );
 
-async fn each_change_is_told_with_the_payload_of_the_original(bed: TestService) {
+async fn each_change_is_delivered_with_the_payload_of_session_manager(bed: TestService) {
     let mut listener = bed.listen().await;
     let now = 1_700_000_000_000_i64;
     let id = bed.create(json!({"title": "t", "description": "d", "metadata": {"o": 1}})).await;
@@ -77,7 +77,7 @@ async fn each_change_is_told_with_the_payload_of_the_original(bed: TestService) 
     assert_eq!(listener.event().await, (EventKind::Deleted, deleted));
 }
 
-async fn what_changes_nothing_is_not_told(bed: TestService) {
+async fn what_changes_nothing_is_not_delivered(bed: TestService) {
     let id = bed.create(json!({})).await;
     let entry =
         bed.append(&id, json!({"entry_id": "e", "message": user("a")})).await["entry_id"].clone();
@@ -95,7 +95,7 @@ async fn what_changes_nothing_is_not_told(bed: TestService) {
     assert_eq!(listener.kinds().await, Vec::<&str>::new());
 }
 
-async fn a_fork_is_told_as_one_new_session(bed: TestService) {
+async fn a_fork_is_delivered_as_one_new_session(bed: TestService) {
     let id = bed.create(json!({"title": "t", "metadata": {"o": 1}})).await;
     bed.say(&id, "a").await;
     let b = bed.say(&id, "b").await;
@@ -114,7 +114,7 @@ async fn a_fork_is_told_as_one_new_session(bed: TestService) {
     assert_eq!(late.kinds().await, ["created", "message-added"]);
 }
 
-async fn a_large_fork_is_told_as_one_new_session(bed: TestService) {
+async fn a_large_fork_is_delivered_as_one_new_session(bed: TestService) {
     let id = bed.create(json!({})).await;
     let messages: Vec<_> = (0..700).map(|number| user(&number.to_string())).collect();
     let many =
@@ -170,7 +170,7 @@ async fn metadata_filters_look_at_the_session_after_the_change(bed: TestService)
     assert_eq!(second.kinds().await, ["meta-updated", "message-added", "deleted"]);
 }
 
-async fn further_kinds_are_told_to_those_who_ask(bed: TestService) {
+async fn further_kinds_are_delivered_to_those_who_ask(bed: TestService) {
     let id = bed.create(json!({})).await;
     let a = bed.say(&id, "a").await;
     bed.say(&id, "b").await;
@@ -199,7 +199,7 @@ async fn further_kinds_are_told_to_those_who_ask(bed: TestService) {
     assert_eq!((&events[4].1["entry_id"], &events[4].1["label"]), (&json!(a), &json!("l")));
 }
 
-async fn every_step_of_a_stream_is_told_whole(bed: TestService) {
+async fn every_step_of_a_stream_is_delivered_whole(bed: TestService) {
     let id = bed.create(json!({})).await;
     let mut one = bed
         .subscribe(
@@ -228,7 +228,7 @@ async fn every_step_of_a_stream_is_told_whole(bed: TestService) {
 }
 
 /// A step that is too large for the file of the stream is a record of its own.
-async fn a_large_step_of_a_stream_is_told_like_the_others(bed: TestService) {
+async fn a_large_step_of_a_stream_is_delivered_like_the_others(bed: TestService) {
     let id = bed.create(json!({})).await;
     let entry = bed.say(&id, "").await;
     let mut live = bed.listen().await;

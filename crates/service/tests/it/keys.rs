@@ -8,20 +8,20 @@ use serde_json::{Value, json};
 
 use crate::common::TestService;
 
-const LIFE: i64 = 60 * 60 * 1000;
+const KEY_LIFETIME: i64 = 60 * 60 * 1000;
 
 on_every_store!(a_key_ends_after_its_time, keys_without_an_end, a_clock_that_is_behind);
 
 /// A service whose keys live for an hour.
 fn hourly(bed: &TestService) {
-    let idempotency_keys = Some(Duration::from_millis(LIFE.unsigned_abs()));
+    let idempotency_keys = Some(Duration::from_millis(KEY_LIFETIME.unsigned_abs()));
     bed.service.set_settings(Settings { idempotency_keys, ..Settings::default() });
 }
 
 async fn keyed(bed: &TestService, function: &str, request: Value) -> Value {
     // A key is of one function.
     let key = [function.bytes().fold(0, u8::wrapping_add); 32];
-    let terms = CallTerms { key: Some(key), life: None };
+    let terms = CallTerms { key: Some(key), incarnation: None };
     bed.service.on_terms(terms).call(&bed.scope, function, request).await.unwrap()
 }
 
@@ -64,7 +64,7 @@ async fn a_key_ends_after_its_time(bed: TestService) {
     let (session, entry) = session_with_an_entry(&bed).await;
     for (function, request, name) in requests(&session, &entry) {
         let made = keyed(&bed, function, request.clone()).await;
-        for wait in [1, LIFE / 2, LIFE / 2 - 2] {
+        for wait in [1, KEY_LIFETIME / 2, KEY_LIFETIME / 2 - 2] {
             bed.tick(wait);
             let again = keyed(&bed, function, request.clone()).await;
             assert_eq!(again.pointer(name), made.pointer(name), "{function} within its time");
@@ -72,7 +72,7 @@ async fn a_key_ends_after_its_time(bed: TestService) {
         bed.tick(1);
         let new = keyed(&bed, function, request.clone()).await;
         assert_ne!(new.pointer(name), made.pointer(name), "{function} after its time");
-        bed.tick(LIFE - 1);
+        bed.tick(KEY_LIFETIME - 1);
         let again = keyed(&bed, function, request).await;
         assert_eq!(again.pointer(name), new.pointer(name), "{function}, the new key");
     }
@@ -83,7 +83,7 @@ async fn keys_without_an_end(bed: TestService) {
     let (session, entry) = session_with_an_entry(&bed).await;
     for (function, request, name) in requests(&session, &entry) {
         let made = keyed(&bed, function, request.clone()).await;
-        bed.tick(1000 * LIFE);
+        bed.tick(1000 * KEY_LIFETIME);
         let again = keyed(&bed, function, request).await;
         assert_eq!(again.pointer(name), made.pointer(name), "{function}");
     }
@@ -93,7 +93,7 @@ async fn keys_without_an_end(bed: TestService) {
 async fn a_clock_that_is_behind(bed: TestService) {
     hourly(&bed);
     let now = bed.clock.now_ms();
-    bed.tick(LIFE - now.rem_euclid(LIFE));
+    bed.tick(KEY_LIFETIME - now.rem_euclid(KEY_LIFETIME));
     let made = keyed(&bed, "session::create", json!({"title": "t"})).await;
     bed.tick(-1000);
     let again = keyed(&bed, "session::create", json!({"title": "t"})).await;

@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 on_every_store!(
     a_subscriber_goes_on_after_any_event,
     a_subscriber_of_all_sessions_goes_on_after_any_event,
-    two_events_of_one_change_are_told_once_each,
+    two_events_of_one_change_are_delivered_once_each,
     a_session_is_read_from_its_first_event,
     a_session_may_be_watched_before_it_exists,
-    a_new_life_is_told_after_the_end_of_the_old,
+    a_new_incarnation_is_delivered_after_the_end_of_the_old,
     a_cursor_of_an_old_life_is_a_gap,
-    a_session_brought_back_is_told_as_created,
+    a_session_brought_back_is_delivered_as_created,
     a_snapshot_comes_before_what_follows,
     a_snapshot_of_all_sessions_comes_before_what_follows,
     a_slow_subscriber_reads_the_log_and_misses_nothing,
@@ -23,8 +23,8 @@ on_every_store!(
     giving_up_waiting_loses_nothing,
     watching_by_asking,
     a_cursor_that_is_not_ours_is_refused,
-    a_message_that_streams_again_is_told_to_a_reader_of_its_first_stream,
-    a_place_that_the_log_does_not_reach_is_a_gap,
+    a_message_that_streams_again_is_delivered_to_a_reader_of_its_first_stream,
+    a_cursor_that_the_log_does_not_reach_is_a_gap,
     a_gap_is_not_lost_with_the_page,
     a_reader_in_the_middle_of_a_session_hears_the_rest_after_its_deletion,
 );
@@ -90,7 +90,7 @@ pub(crate) fn newest_steps(events: &[(EventKind, Value)]) -> Vec<(EventKind, Val
     newest
 }
 
-async fn two_events_of_one_change_are_told_once_each(bed: TestService) {
+async fn two_events_of_one_change_are_delivered_once_each(bed: TestService) {
     let id = bed.create(json!({})).await;
     let a = bed.say(&id, "a").await;
     let filter = EventFilter::of(EventKind::ALL).in_session(SessionId::from_stored(id.as_str()));
@@ -133,7 +133,7 @@ async fn a_session_may_be_watched_before_it_exists(bed: TestService) {
     assert_eq!(listener.kinds().await, ["created", "message-added"]);
 }
 
-async fn a_new_life_is_told_after_the_end_of_the_old(bed: TestService) {
+async fn a_new_incarnation_is_delivered_after_the_end_of_the_old(bed: TestService) {
     bed.ok("session::ensure", json!({"session_id": "s"})).await;
     let one = EventFilter::everything().in_session(SessionId::from_stored("s"));
     let mut one = bed.subscribe(one, StartAt::Now).await;
@@ -161,7 +161,7 @@ async fn a_cursor_of_an_old_life_is_a_gap(bed: TestService) {
     assert_eq!(late.kinds().await, ["deleted", "created"]);
 }
 
-async fn a_session_brought_back_is_told_as_created(bed: TestService) {
+async fn a_session_brought_back_is_delivered_as_created(bed: TestService) {
     let id = bed.create(json!({"title": "t"})).await;
     bed.say(&id, "a").await;
     let one = EventFilter::everything().in_session(SessionId::from_stored(id.as_str()));
@@ -357,7 +357,7 @@ async fn a_cursor_that_is_not_ours_is_refused(bed: TestService) {
 
 /// The steps of a stream are counted anew after the session was closed. A reader that heard many steps of a first stream
 /// must not take the few of a second for ones that it knows.
-async fn a_message_that_streams_again_is_told_to_a_reader_of_its_first_stream(
+async fn a_message_that_streams_again_is_delivered_to_a_reader_of_its_first_stream(
     mut bed: TestService,
 ) {
     let id = bed.create(json!({})).await;
@@ -385,12 +385,12 @@ async fn a_message_that_streams_again_is_told_to_a_reader_of_its_first_stream(
 }
 
 /// A power cut in the weaker durability, or an older copy of the data, leaves a log that is shorter than what somebody was told.
-async fn a_place_that_the_log_does_not_reach_is_a_gap(bed: TestService) {
+async fn a_cursor_that_the_log_does_not_reach_is_a_gap(bed: TestService) {
     let id = bed.create(json!({})).await;
     let now = bed.ok("session::watch", json!({"session_id": id})).await["next"].clone();
-    let life = now.as_str().unwrap().split('.').next().unwrap();
+    let incarnation = now.as_str().unwrap().split('.').next().unwrap();
     let filter = EventFilter::everything().in_session(SessionId::from_stored(id.as_str()));
-    for ahead in [format!("{life}.4.0"), format!("{life}.1.7")] {
+    for ahead in [format!("{incarnation}.4.0"), format!("{incarnation}.1.7")] {
         let start = StartAt::After(ahead.parse().unwrap());
         let mut listener = bed.subscribe(filter.clone(), start).await;
         let item = listener.item().await;
@@ -398,7 +398,7 @@ async fn a_place_that_the_log_does_not_reach_is_a_gap(bed: TestService) {
         assert_eq!(listener.subscription.cursor().unwrap().to_string(), now);
         assert!(listener.ready().await.is_empty());
     }
-    let start = StartAt::After(format!("{life}.4.0").parse().unwrap());
+    let start = StartAt::After(format!("{incarnation}.4.0").parse().unwrap());
     let mut listener = bed.subscribe(filter, start).await;
     assert!(matches!(listener.item().await, FeedItem::Gap(GapReason::Ahead)));
     for text in ["2", "3", "4", "5"] {

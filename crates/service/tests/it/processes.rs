@@ -276,7 +276,7 @@ async fn an_answer_that_writes_nothing_is_of_the_present() {
 /// What another process said last is told before the end of a session that it deleted, also to who follows only that one and
 /// looks after all of it happened.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_session_said_before_another_process_deleted_it_is_told() {
+async fn what_a_session_said_before_another_process_deleted_it_is_delivered() {
     let directory = tempfile::tempdir().unwrap();
     let here = service_on(directory.path()).await;
     let mut there = Other::start(directory.path());

@@ -9,7 +9,7 @@ on_every_store!(
     a_bridge_creates_appends_and_updates,
     a_bridge_forks_with_the_meta_last,
     a_bridge_deletes_in_three_steps,
-    what_a_bridge_writes_is_told_once,
+    what_a_bridge_writes_is_delivered_once,
     envelopes_are_counted_if_they_are_whole,
     what_is_not_there_is_null,
     a_late_bridge_does_not_undo_another,
@@ -109,7 +109,7 @@ async fn a_bridge_deletes_in_three_steps(bed: TestService) {
     assert_eq!(bed.texts(&id).await, ["a"], "and it comes back whole");
 }
 
-async fn what_a_bridge_writes_is_told_once(bed: TestService) {
+async fn what_a_bridge_writes_is_delivered_once(bed: TestService) {
     let mut listener = bed.subscribe(EventFilter::of(EventKind::ALL), StartAt::Now).await;
     put_meta(&bed, meta("s", json!({}))).await;
     put_entry(&bed, "s", entry("e1", Value::Null, 0, "a")).await;

@@ -47,7 +47,7 @@ fn shown(told: &[Delivery]) -> Events {
 }
 
 #[tokio::test]
-async fn every_event_is_told_once_and_in_order_after_a_restart_whatever_was_heard_before_it() {
+async fn every_event_is_delivered_once_and_in_order_after_a_restart_whatever_was_heard_before_it() {
     check_restart(native().await).await;
 }
 
@@ -114,7 +114,7 @@ async fn check_restart(mut bed: TestService) {
 }
 
 #[tokio::test]
-async fn what_happened_while_nobody_listened_is_told_after_the_restart() {
+async fn what_happened_without_a_listener_is_delivered_after_the_restart() {
     let mut bed = native().await;
     let id = bed.create(json!({})).await;
     let cursor = bed.listen().await.subscription.cursor().unwrap().to_string();
@@ -132,7 +132,7 @@ async fn what_happened_while_nobody_listened_is_told_after_the_restart() {
 
 /// A subscriber that stops inside a change with many events goes on inside it.
 #[tokio::test]
-async fn a_large_change_is_told_in_parts() {
+async fn a_large_change_is_delivered_in_parts() {
     let mut bed = native().await;
     let id = bed.create(json!({})).await;
     let cursor = bed.listen().await.subscription.cursor().unwrap();
@@ -155,7 +155,7 @@ async fn a_large_change_is_told_in_parts() {
 }
 
 #[tokio::test]
-async fn a_life_that_was_purged_before_it_was_told_is_a_gap() {
+async fn an_incarnation_that_was_purged_before_it_was_delivered_is_a_gap() {
     let mut bed = native().await;
     let id = bed.create(json!({})).await;
     let cursor = bed.listen().await.subscription.cursor().unwrap().to_string();

@@ -58,7 +58,7 @@ const MEANT: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn every_schema_of_the_original_is_ours_except_where_we_say_why() {
+fn every_schema_of_session_manager_is_ours_except_where_we_say_why() {
     let mut unexplained = Vec::new();
     let mut found = BTreeSet::new();
     for (name, original) in original_functions() {
@@ -82,7 +82,7 @@ fn every_schema_of_the_original_is_ours_except_where_we_say_why() {
 }
 
 #[test]
-fn every_trigger_type_of_the_original_is_an_event_of_ours() {
+fn every_trigger_type_of_session_manager_is_an_event_of_ours() {
     let fixture = fixture();
     let theirs: BTreeSet<&str> = fixture["triggers"].as_array().unwrap().iter()
         .filter_map(Value::as_str)

@@ -62,7 +62,7 @@ async fn what_a_log_does_not_show_for_a_moment_is_read_again() {
 
 /// The place of the reader is kept: it tells everything once the log shows it.
 #[tokio::test(start_paused = true)]
-async fn a_session_that_stays_short_is_told_later_and_without_a_gap() {
+async fn a_session_that_stays_short_is_delivered_later_and_without_a_gap() {
     let mut reading = Reading::one_session().await;
     // It looks twice before it says that there is nothing.
     reading.hide(2 * FEED_SHORT_READS_MAX);

@@ -84,7 +84,7 @@ async fn a_thousand_stalled_subscribers_cost_no_memory_as_events_happen_and_slow
 }
 
 #[tokio::test]
-async fn a_subscriber_that_falls_behind_what_is_kept_is_told_so() {
+async fn a_subscriber_that_falls_behind_what_is_kept_gets_a_gap() {
     const KEPT: usize = 20;
     let (clock, entropy) = (HandClock::at(1), Arc::new(CountingEntropy::default()));
     let store = MemoryStore::keeping(entropy.clone(), KEPT).unwrap();

@@ -413,7 +413,7 @@ async fn w12_what_is_not_yours_is_not_there_and_the_store_protocol_needs_a_right
 }
 
 #[tokio::test]
-async fn w13_two_writers_of_one_directory_are_told_apart() {
+async fn w13_two_writers_of_one_directory_are_distinguished() {
     let factory = stores::fs();
     let (first, second) = (TestService::on(&factory).await, TestService::on(&factory).await);
     let id = first.create(json!({})).await;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::names::pascal_case;
 
 /// The prefix of references to shapes in the document.
-const PLACE: &str = "#/components/schemas/";
+const SCHEMAS: &str = "#/components/schemas/";
 
 /// The shape of a message of the model.
 const REPLY: &str = "AssistantMessage";
@@ -48,7 +48,8 @@ impl Components {
 
     /// The shape that a schema means.
     pub(super) fn resolve<'a>(&'a self, schema: &'a Value) -> &'a Value {
-        let name = schema.get("$ref").and_then(Value::as_str).and_then(|at| at.strip_prefix(PLACE));
+        let name =
+            schema.get("$ref").and_then(Value::as_str).and_then(|at| at.strip_prefix(SCHEMAS));
         name.and_then(|name| self.0.get(name)).unwrap_or(schema)
     }
 
@@ -87,7 +88,7 @@ impl Components {
             let value = constant(&variant, &property).unwrap_or_default();
             let variant_name = format!("{}{base}", pascal_case(&value));
             let at = reference(&variant_name);
-            mapping.insert(value, json!(format!("{PLACE}{variant_name}")));
+            mapping.insert(value, json!(format!("{SCHEMAS}{variant_name}")));
             self.insert(variant_name, variant);
             references.push(at);
         }
@@ -129,7 +130,7 @@ fn shape_name(type_name: &str) -> String {
 }
 
 fn reference(name: &str) -> Value {
-    json!({ "$ref": format!("{PLACE}{name}") })
+    json!({ "$ref": format!("{SCHEMAS}{name}") })
 }
 
 /// The property that has a different constant in each variant.
@@ -167,7 +168,7 @@ fn simplified(mut map: Map<String, Value>) -> Map<String, Value> {
     if let Some(Value::String(at)) = map.get_mut("$ref")
         && let Some(name) = at.strip_prefix("#/definitions/")
     {
-        *at = format!("{PLACE}{}", shape_name(name));
+        *at = format!("{SCHEMAS}{}", shape_name(name));
     }
     // `true` and an empty schema mean the same, and some readers know only the second.
     if map.get("items") == Some(&Value::Bool(true)) {
@@ -234,7 +235,7 @@ fn name_free_object(field: &str, schema: &mut Value) {
         map.remove("additionalProperties");
         match is_nullable {
             true => map.insert("anyOf".to_owned(), json!([reference(name), { "type": "null" }])),
-            false => map.insert("$ref".to_owned(), json!(format!("{PLACE}{name}"))),
+            false => map.insert("$ref".to_owned(), json!(format!("{SCHEMAS}{name}"))),
         };
     }
 }

@@ -72,7 +72,7 @@ fn what_is_not_known_is_passed_over() {
 }
 
 #[test]
-fn a_worker_is_told_that_it_can_observe() {
+fn a_worker_gets_its_capabilities() {
     let hello = parsed(&worker_registered(BusId(1, 2), BusId(3, 4)));
     assert_eq!(hello["features"], json!(["observe.v1"]));
 }

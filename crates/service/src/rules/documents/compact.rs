@@ -9,7 +9,7 @@ use crate::error::ServiceError;
 use crate::limits::{BUILD_BATCH_BYTES, BUILD_BATCH_RECORDS};
 use crate::writing::{Command, Decision, WriteContext};
 
-/// Compacts the log of a scope if it is worth it. The session's lock is held meanwhile, so nobody in this process
+/// Compacts the log of a scope if it is worth it. The session's lock is held meanwhile, so no other call of this process
 /// writes or reads the scope. The store compares the head, so a write of another process makes this fail and is kept.
 pub(super) struct Compact;
 

@@ -18,11 +18,11 @@ use crate::limits::{
 #[derive(Debug)]
 pub(crate) struct DocumentIndex {
     pub(crate) incarnation: Incarnation,
-    /// The last record that it has seen.
+    /// The last record that was folded in.
     pub(crate) seq: u64,
     /// The newest version of the scope, and the record that has it.
     pub(crate) newest: (u64, u64),
-    places: BTreeMap<Box<str>, DocumentPlace>,
+    locations: BTreeMap<Box<str>, DocumentLocation>,
     /// Bytes of the records of live documents, and of all records.
     live_bytes: usize,
     log_bytes: usize,
@@ -35,7 +35,7 @@ pub(crate) struct DocumentIndex {
 
 /// The newest record of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DocumentPlace {
+pub(crate) struct DocumentLocation {
     pub(crate) seq: u64,
     pub(crate) version: u64,
     pub(crate) created_at: i64,
@@ -49,13 +49,13 @@ pub(crate) struct DocumentPlace {
 pub(crate) struct DocumentFact {
     key: Box<str>,
     /// `None` when the key is taken away.
-    place: Option<DocumentPlace>,
+    location: Option<DocumentLocation>,
     version: u64,
 }
 
 impl DocumentFact {
     fn of(document: &DocumentRecord, seq: u64, at_ms: i64) -> Self {
-        let place = document.value.as_ref().map(|value| DocumentPlace {
+        let location = document.value.as_ref().map(|value| DocumentLocation {
             seq,
             version: document.version,
             created_at: document.created_at.unwrap_or(at_ms),
@@ -63,7 +63,7 @@ impl DocumentFact {
             bytes: value.get().len(),
             request: document.request,
         });
-        Self { key: document.key.as_str().into(), place, version: document.version }
+        Self { key: document.key.as_str().into(), location, version: document.version }
     }
 
     /// The facts of records that will be appended; their numbers are not known yet.
@@ -82,7 +82,7 @@ impl DocumentIndex {
             incarnation,
             seq: 0,
             newest: (0, 0),
-            places: BTreeMap::new(),
+            locations: BTreeMap::new(),
             live_bytes: 0,
             log_bytes: 0,
             memory: 0,
@@ -91,8 +91,8 @@ impl DocumentIndex {
         }
     }
 
-    pub(crate) fn get(&self, key: &str) -> Option<&DocumentPlace> {
-        self.places.get(key)
+    pub(crate) fn get(&self, key: &str) -> Option<&DocumentLocation> {
+        self.locations.get(key)
     }
 
     /// Live keys that begin with a prefix and follow a key, in order.
@@ -100,14 +100,14 @@ impl DocumentIndex {
         &'a self,
         prefix: &'a str,
         after: Option<&'a str>,
-    ) -> impl Iterator<Item = (&'a str, &'a DocumentPlace)> {
+    ) -> impl Iterator<Item = (&'a str, &'a DocumentLocation)> {
         let first = match after {
             Some(after) if after >= prefix => Bound::Excluded(after),
             _ => Bound::Included(prefix),
         };
-        let range = self.places.range::<str, _>((first, Bound::Unbounded));
+        let range = self.locations.range::<str, _>((first, Bound::Unbounded));
         range
-            .map(|(key, place)| (&**key, place))
+            .map(|(key, location)| (&**key, location))
             .take_while(move |(key, _)| key.starts_with(prefix))
     }
 
@@ -127,26 +127,27 @@ impl DocumentIndex {
         for (behind, fact) in (0..facts.len() as u64).rev().zip(facts) {
             self.seq = last.saturating_sub(behind);
             if let Some(mut fact) = fact {
-                fact.place = fact.place.map(|place| DocumentPlace { seq: self.seq, ..place });
+                fact.location =
+                    fact.location.map(|location| DocumentLocation { seq: self.seq, ..location });
                 self.take(fact);
             }
         }
     }
 
     fn take(&mut self, fact: DocumentFact) {
-        let DocumentFact { key, place, version } = fact;
+        let DocumentFact { key, location, version } = fact;
         self.newest = (version, self.seq);
-        let size = record_bytes(&key, place.as_ref());
+        let size = record_bytes(&key, location.as_ref());
         self.log_bytes = self.log_bytes.saturating_add(size);
-        let (memory, old) = (key.len() + DOCUMENT_KEY_OVERHEAD, self.places.remove(&*key));
+        let (memory, old) = (key.len() + DOCUMENT_KEY_OVERHEAD, self.locations.remove(&*key));
         if old.is_some() {
             self.live_bytes = self.live_bytes.saturating_sub(record_bytes(&key, old.as_ref()));
             self.account(false, memory);
         }
-        if let Some(place) = place {
+        if let Some(location) = location {
             self.live_bytes = self.live_bytes.saturating_add(size);
             self.account(true, memory);
-            self.places.insert(key, place);
+            self.locations.insert(key, location);
         }
     }
 
@@ -161,7 +162,7 @@ impl DocumentIndex {
     }
 
     /// Refuses keys that would make the index too large.
-    pub(crate) fn check_room(&self, keys: usize) -> Result<(), LimitError> {
+    pub(crate) fn check_key_count(&self, keys: usize) -> Result<(), LimitError> {
         let most = DOCUMENT_SCOPE_KEYS_BYTES_MAX;
         check_at_most("scope", "bytes of keys", self.memory.saturating_add(keys), most)
     }
@@ -180,9 +181,9 @@ impl DocumentIndex {
     /// The records of a compacted log, in order: those of live documents, and the newest one, which holds the count of
     /// versions.
     pub(crate) fn kept(&self) -> Vec<KeptRecord> {
-        let live = self.places.values();
+        let live = self.locations.values();
         let mut kept: Vec<KeptRecord> =
-            live.map(|place| KeptRecord { seq: place.seq, bytes: place.bytes }).collect();
+            live.map(|location| KeptRecord { seq: location.seq, bytes: location.bytes }).collect();
         kept.sort_unstable_by_key(|record| record.seq);
         let (_, newest) = self.newest;
         if newest > 0 && kept.last().is_none_or(|last| last.seq != newest) {
@@ -194,9 +195,9 @@ impl DocumentIndex {
     /// The same documents in a log that holds only the records of [`kept`](Self::kept), after a first one.
     pub(crate) fn renumber(&mut self, incarnation: Incarnation, kept: &[KeptRecord]) {
         let first_is_meta = 2;
-        for place in self.places.values_mut() {
-            let at = kept.binary_search_by_key(&place.seq, |record| record.seq);
-            place.seq = at.map_or(0, |at| at as u64 + first_is_meta);
+        for location in self.locations.values_mut() {
+            let at = kept.binary_search_by_key(&location.seq, |record| record.seq);
+            location.seq = at.map_or(0, |at| at as u64 + first_is_meta);
         }
         self.incarnation = incarnation;
         self.seq = kept.len() as u64 + 1;
@@ -219,8 +220,8 @@ pub(crate) struct KeptRecord {
 }
 
 /// About how many bytes a record takes on the disk, with its row of the index.
-fn record_bytes(key: &str, place: Option<&DocumentPlace>) -> usize {
-    DOCUMENT_RECORD_OVERHEAD + key.len() + place.map_or(0, |place| place.bytes)
+fn record_bytes(key: &str, location: Option<&DocumentLocation>) -> usize {
+    DOCUMENT_RECORD_OVERHEAD + key.len() + location.map_or(0, |location| location.bytes)
 }
 
 #[cfg(test)]
@@ -275,7 +276,7 @@ mod tests {
         let kept = index.kept();
         assert_eq!(kept.iter().map(|record| record.seq).collect::<Vec<_>>(), [4, 5]);
         index.renumber(Incarnation::new([2; 16]), &kept);
-        assert_eq!(index.get("a").map(|place| (place.seq, place.version)), Some((2, 4)));
+        assert_eq!(index.get("a").map(|location| (location.seq, location.version)), Some((2, 4)));
         assert_eq!((index.seq, index.newest), (3, (5, 3)));
     }
 }

@@ -6,7 +6,7 @@ use bough_session::{Incarnation, RawJson, Record, SessionId};
 use bough_store::{RecordQuery, StoreError, StoredRecord};
 use serde::{Deserialize, Serialize};
 
-use super::index::DocumentPlace;
+use super::index::DocumentLocation;
 use super::{DocumentIndex, are_visible, session_of};
 use crate::api::{Document, GetDocumentRequest, ListDocumentsRequest, ListDocumentsResponse};
 use crate::cursor;
@@ -49,12 +49,12 @@ pub(crate) async fn list(
     Reading { service, scope, with_values }.page(&request.scope, question).await
 }
 
-/// Where the next page begins: after a key, or at a place of the list of keys.
+/// Where the next page begins: after a key, or at an index of the list of keys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum DocumentCursor {
     After(String),
-    Place(usize),
+    Index(usize),
 }
 
 /// Which documents are asked for.
@@ -83,7 +83,7 @@ struct Reading<'a> {
 /// Where the documents of a page are.
 struct PlacedPage {
     incarnation: Option<Incarnation>,
-    found: Vec<(String, DocumentPlace)>,
+    found: Vec<(String, DocumentLocation)>,
     next: Option<DocumentCursor>,
 }
 
@@ -114,7 +114,7 @@ impl Reading<'_> {
         let Some(incarnation) = page.incarnation.filter(|_| self.with_values) else {
             return Ok(Some(page.found.iter().map(|(key, at)| document(key, at, None)).collect()));
         };
-        let numbers: Vec<u64> = page.found.iter().map(|(_, place)| place.seq).collect();
+        let numbers: Vec<u64> = page.found.iter().map(|(_, location)| location.seq).collect();
         if numbers.is_empty() {
             return Ok(Some(Vec::new()));
         }
@@ -124,28 +124,30 @@ impl Reading<'_> {
             read => read?.records,
         };
         let mut documents = Vec::with_capacity(page.found.len());
-        for ((key, place), stored) in page.found.iter().zip(records) {
-            let Some(value) = value_of(&stored, place) else { return Ok(None) };
-            documents.push(document(key, place, Some(value)));
+        for ((key, location), stored) in page.found.iter().zip(records) {
+            let Some(value) = value_of(&stored, location) else { return Ok(None) };
+            documents.push(document(key, location, Some(value)));
         }
         Ok((documents.len() == page.found.len()).then_some(documents))
     }
 }
 
-fn document(key: &str, place: &DocumentPlace, value: Option<RawJson>) -> Document {
+fn document(key: &str, location: &DocumentLocation, value: Option<RawJson>) -> Document {
     Document {
         key: key.to_owned(),
-        version: place.version,
-        created_at: place.created_at,
-        updated_at: place.updated_at,
+        version: location.version,
+        created_at: location.created_at,
+        updated_at: location.updated_at,
         value,
     }
 }
 
-/// The value of a record, if it is the one that a place names.
-pub(super) fn value_of(stored: &StoredRecord, place: &DocumentPlace) -> Option<RawJson> {
+/// The value of a record, if it is the record at a location.
+pub(super) fn value_of(stored: &StoredRecord, location: &DocumentLocation) -> Option<RawJson> {
     match stored.record.known() {
-        Record::Document(document) if document.version == place.version => document.value.clone(),
+        Record::Document(document) if document.version == location.version => {
+            document.value.clone()
+        }
         _ => None,
     }
 }
@@ -174,7 +176,7 @@ impl Command for FindDocuments {
     }
 }
 
-type Found = (Vec<(String, DocumentPlace)>, Option<DocumentCursor>);
+type Found = (Vec<(String, DocumentLocation)>, Option<DocumentCursor>);
 
 impl Question {
     fn answer(&self, index: &DocumentIndex) -> Result<Found, ServiceError> {
@@ -187,16 +189,16 @@ impl Question {
     fn by_keys(&self, index: &DocumentIndex, keys: &[String]) -> Result<Found, ServiceError> {
         let first = match &self.start {
             None => 0,
-            Some(DocumentCursor::Place(place)) => *place,
+            Some(DocumentCursor::Index(location)) => *location,
             Some(DocumentCursor::After(_)) => return Err(wrong_cursor()),
         };
         let mut page = PageBounds::of(self);
-        for (place, key) in keys.iter().enumerate().skip(first) {
+        for (location, key) in keys.iter().enumerate().skip(first) {
             let Some(at) = index.get(key).filter(|_| key.starts_with(&self.prefix)) else {
                 continue;
             };
             if !page.take(key, at) {
-                return Ok((page.found, Some(DocumentCursor::Place(place))));
+                return Ok((page.found, Some(DocumentCursor::Index(location))));
             }
         }
         Ok((page.found, None))
@@ -206,7 +208,7 @@ impl Question {
         let after = match &self.start {
             None => None,
             Some(DocumentCursor::After(key)) => Some(key.as_str()),
-            Some(DocumentCursor::Place(_)) => return Err(wrong_cursor()),
+            Some(DocumentCursor::Index(_)) => return Err(wrong_cursor()),
         };
         let mut page = PageBounds::of(self);
         for (key, at) in index.after(&self.prefix, after) {
@@ -227,7 +229,7 @@ fn wrong_cursor() -> ServiceError {
 struct PageBounds {
     limit: usize,
     bytes_left: usize,
-    found: Vec<(String, DocumentPlace)>,
+    found: Vec<(String, DocumentLocation)>,
 }
 
 impl PageBounds {
@@ -236,14 +238,14 @@ impl PageBounds {
     }
 
     /// Adds a document, unless it does not fit. The first one always does.
-    fn take(&mut self, key: &str, place: &DocumentPlace) -> bool {
-        let size = key.len().saturating_add(place.bytes);
+    fn take(&mut self, key: &str, location: &DocumentLocation) -> bool {
+        let size = key.len().saturating_add(location.bytes);
         let is_full = self.found.len() >= self.limit || size > self.bytes_left;
         if is_full && !self.found.is_empty() {
             return false;
         }
         self.bytes_left = self.bytes_left.saturating_sub(size);
-        self.found.push((key.to_owned(), place.clone()));
+        self.found.push((key.to_owned(), location.clone()));
         true
     }
 }

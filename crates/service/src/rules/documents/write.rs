@@ -11,7 +11,7 @@ use bough_store::RecordQuery;
 use sha2::{Digest, Sha256};
 
 use super::compact::Compact;
-use super::index::DocumentPlace;
+use super::index::DocumentLocation;
 use super::read::value_of;
 use super::{DocumentIndex, are_visible, session_of};
 use crate::api::{
@@ -167,7 +167,7 @@ impl Changes {
         index: Option<&DocumentIndex>,
         now_ms: i64,
     ) -> Result<(Vec<Record>, Written), ServiceError> {
-        let place = |key: &str| index.and_then(|index| index.get(key));
+        let location = |key: &str| index.and_then(|index| index.get(key));
         let mut version = index.map_or(0, |index| index.newest.0);
         let mut next = || {
             version += 1;
@@ -175,7 +175,7 @@ impl Changes {
         };
         let (mut records, mut documents, mut new_keys) = (Vec::new(), Vec::new(), 0);
         for (new, request) in self.put.iter().zip(&self.requests) {
-            let now = place(&new.key);
+            let now = location(&new.key);
             check_version(&new.key, new.expected_version, now)?;
             let created_at = now.map(|now| now.created_at).filter(|created| *created != now_ms);
             new_keys += now.map_or(new.key.len() + DOCUMENT_KEY_OVERHEAD, |_| 0);
@@ -187,11 +187,11 @@ impl Changes {
             records.push(Record::Document(document));
         }
         if let Some(index) = index {
-            index.check_room(new_keys)?;
+            index.check_key_count(new_keys)?;
         }
         let mut deleted = 0;
         for gone in &self.delete {
-            let Some(now) = place(&gone.key) else { continue };
+            let Some(now) = location(&gone.key) else { continue };
             check_version(&gone.key, gone.expected_version, Some(now))?;
             deleted += 1;
             let (key, created_at, request, value) = (gone.key.clone(), None, None, None);
@@ -208,13 +208,13 @@ impl Changes {
     fn carried_out(&self, index: &DocumentIndex) -> Option<(WriteDocumentsResponse, Matched)> {
         let mut matched = Vec::new();
         for (at, (new, request)) in self.put.iter().zip(&self.requests).enumerate() {
-            let place = index.get(&new.key).filter(|place| place.request == *request);
-            if let (Some(place), Some(_)) = (place, request) {
-                matched.push((at, place.clone()));
+            let location = index.get(&new.key).filter(|location| location.request == *request);
+            if let (Some(location), Some(_)) = (location, request) {
+                matched.push((at, location.clone()));
             }
         }
-        let (at, place) = matched.first()?;
-        let first = place.version.saturating_sub(*at as u64);
+        let (at, location) = matched.first()?;
+        let first = location.version.saturating_sub(*at as u64);
         let answer = |(at, new): (usize, &NewDocument)| PutDocumentResponse {
             key: new.key.clone(),
             version: first.saturating_add(at as u64),
@@ -230,14 +230,14 @@ impl Changes {
         context: &WriteContext<'_>,
         session: &SessionId,
         incarnation: Incarnation,
-        matched: &[(usize, DocumentPlace)],
+        matched: &[(usize, DocumentLocation)],
     ) -> Result<(), ServiceError> {
-        let numbers = matched.iter().map(|(_, place)| place.seq).collect();
+        let numbers = matched.iter().map(|(_, location)| location.seq).collect();
         let query = RecordQuery::numbers(incarnation, numbers);
         let page = context.store().read_records(session, &query).await?;
-        for ((at, place), stored) in matched.iter().zip(page.records) {
+        for ((at, location), stored) in matched.iter().zip(page.records) {
             let given = self.put.get(*at);
-            if value_of(&stored, place).as_ref() != given.map(|new| &new.value) {
+            if value_of(&stored, location).as_ref() != given.map(|new| &new.value) {
                 let key = given.map_or("", |new| &new.key);
                 return Err(ServiceError::OtherContent { what: format!("document {key}") });
             }
@@ -246,12 +246,12 @@ impl Changes {
     }
 }
 
-type Matched = Vec<(usize, DocumentPlace)>;
+type Matched = Vec<(usize, DocumentLocation)>;
 
 fn check_version(
     key: &str,
     expected: Option<u64>,
-    now: Option<&DocumentPlace>,
+    now: Option<&DocumentLocation>,
 ) -> Result<(), ServiceError> {
     let version = now.map_or(0, |now| now.version);
     if expected.is_none_or(|expected| expected == version) {

@@ -9,14 +9,14 @@ use tokio::net::TcpStream;
 
 use crate::client::{Client, soon};
 use crate::http::new_session;
-use crate::place::{Place, token};
+use crate::test_server::{TestServer, token};
 
 /// Peers that send nothing, or only the beginning of a request, are closed in favour of new
 /// connections.
 #[tokio::test]
-async fn silent_connections_keep_nobody_out() {
-    let place = Place::with("adapter: {name: memory}\nlimits: {connections: 8}").await;
-    let address = place.server().http_address();
+async fn silent_connections_do_not_keep_clients_out() {
+    let test = TestServer::with("adapter: {name: memory}\nlimits: {connections: 8}").await;
+    let address = test.server().http_address();
     let mut silent = Vec::new();
     for number in 0..24 {
         let mut stream = TcpStream::connect(address).await.unwrap();
@@ -29,36 +29,37 @@ async fn silent_connections_keep_nobody_out() {
             stream.write_all(format!("{head}{rest}").as_bytes()).await.unwrap();
         }
         silent.push(stream);
-        assert_eq!(place.client().get("/healthz").await.status, 200, "after {number}");
+        assert_eq!(test.client().get("/healthz").await.status, 200, "after {number}");
     }
 }
 
 /// Streams are working connections: they are not closed for others, which are refused then.
 #[tokio::test]
 async fn connections_at_work_are_not_closed_for_others() {
-    let place = Place::with("adapter: {name: memory}\nlimits: {connections: 1}").await;
-    let mut stream = place.client().events("/v1/events").await;
+    let test = TestServer::with("adapter: {name: memory}\nlimits: {connections: 1}").await;
+    let mut stream = test.client().events("/v1/events").await;
     stream.sign_of_life().await;
-    let mut second = TcpStream::connect(place.server().http_address()).await.unwrap();
+    let mut second = TcpStream::connect(test.server().http_address()).await.unwrap();
     let mut bytes = Vec::new();
     let read = soon(second.read_to_end(&mut bytes)).await;
     assert!(read.is_err() || bytes.is_empty(), "{bytes:?}");
-    new_session_through(&place).await;
+    new_session_through(&test).await;
     stream.until("session::created").await;
 }
 
 /// A session that is made without HTTP.
-async fn new_session_through(place: &Place) {
-    place.worker().await.call("session::create", json!({"title": "t"})).await;
+async fn new_session_through(test: &TestServer) {
+    test.worker().await.call("session::create", json!({"title": "t"})).await;
 }
 
 #[tokio::test]
 async fn without_tokens_a_proxy_is_refused_unless_it_is_trusted() {
-    let place = Place::in_memory().await;
-    let passed_on = place.client().with("x-forwarded-for", "203.0.113.7");
+    let test = TestServer::in_memory().await;
+    let passed_on = test.client().with("x-forwarded-for", "203.0.113.7");
     assert_eq!(passed_on.get("/v1/sessions").await.problem(403), "guard/proxy_not_trusted");
     assert_eq!(passed_on.get("/healthz").await.status, 200);
-    let trusting = Place::with("adapter: {name: memory}\nallow: {proxies: ['127.0.0.1']}").await;
+    let trusting =
+        TestServer::with("adapter: {name: memory}\nallow: {proxies: ['127.0.0.1']}").await;
     let passed_on = trusting.client().with("x-forwarded-for", "203.0.113.7");
     assert_eq!(passed_on.get("/v1/sessions").await.status, 200);
 }
@@ -67,8 +68,8 @@ async fn without_tokens_a_proxy_is_refused_unless_it_is_trusted() {
 async fn with_a_token_a_proxy_is_as_good_as_anybody() {
     let dir = Arc::new(tempfile::tempdir().unwrap());
     let reader = token(dir.path(), json!({}), &[Right::Read]);
-    let place = Place::again(dir).await;
-    let passed_on = place.client().with("forwarded", "for=203.0.113.7").with_token(&reader);
+    let test = TestServer::again(dir).await;
+    let passed_on = test.client().with("forwarded", "for=203.0.113.7").with_token(&reader);
     assert_eq!(passed_on.get("/v1/sessions").await.status, 200);
 }
 
@@ -77,8 +78,8 @@ async fn with_a_token_a_proxy_is_as_good_as_anybody() {
 async fn rights_are_checked_before_the_body_is_read() {
     let dir = Arc::new(tempfile::tempdir().unwrap());
     let reader = token(dir.path(), json!({}), &[Right::Read]);
-    let place = Place::again(dir).await;
-    let address = place.server().http_address();
+    let test = TestServer::again(dir).await;
+    let address = test.server().http_address();
     for path in ["/v1/sessions", "/v1/call/session::create"] {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let head = format!(
@@ -98,8 +99,8 @@ async fn metrics_need_a_right_of_their_own() {
     let all = [Right::Read, Right::Write, Right::Admin, Right::Bridge];
     let others = token(dir.path(), json!({}), &all);
     let metrics = token(dir.path(), json!({}), &[Right::Metrics]);
-    let place = Place::again(dir).await;
-    let client = place.client();
+    let test = TestServer::again(dir).await;
+    let client = test.client();
     let refused = client.with_token(&others).get("/metrics").await;
     assert_eq!(refused.problem(403), "session/forbidden");
     assert_eq!(client.with_token(&metrics).get("/metrics").await.status, 200);
@@ -109,8 +110,8 @@ async fn metrics_need_a_right_of_their_own() {
 
 #[tokio::test]
 async fn what_is_not_there_is_not_counted_as_ok() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     assert_eq!(client.get("/v1/sessions/none").await.status, 404);
     let page = client.get("/metrics").await.text;
     let line = "bough_calls_total{function=\"session::describe\",outcome=\"error\"} 1";
@@ -124,23 +125,23 @@ fn set_cookie(answer: &crate::client::Answer) -> (String, String) {
     (pair.to_owned(), attributes.to_owned())
 }
 
-async fn place_with_writer() -> (Place, Client) {
+async fn place_with_writer() -> (TestServer, Client) {
     let dir = Arc::new(tempfile::tempdir().unwrap());
     let text = token(dir.path(), json!({}), &[Right::Read, Right::Write]);
-    let place = Place::again(dir).await;
-    let client = place.client().with_token(&text);
-    (place, client)
+    let test = TestServer::again(dir).await;
+    let client = test.client().with_token(&text);
+    (test, client)
 }
 
 #[tokio::test]
 async fn a_browser_exchanges_its_token_for_a_cookie() {
-    let (place, bearer) = place_with_writer().await;
+    let (test, bearer) = place_with_writer().await;
     let login = bearer.post("/v1/login", json!({})).await;
     assert_eq!(login.json()["rights"], json!(["read", "write"]));
     let (cookie, attributes) = set_cookie(&login);
     assert_eq!(attributes, "Path=/; HttpOnly; SameSite=Strict; Max-Age=43200");
-    let origin = format!("http://{}", place.server().http_address());
-    let browser = place.client().with("cookie", &cookie);
+    let origin = format!("http://{}", test.server().http_address());
+    let browser = test.client().with("cookie", &cookie);
     let page = browser.with("origin", &origin);
     assert_eq!(browser.get("/v1/sessions").await.status, 200);
     let unnamed = browser.post("/v1/sessions", json!({})).await;
@@ -156,21 +157,21 @@ async fn a_browser_exchanges_its_token_for_a_cookie() {
 
 #[tokio::test]
 async fn where_everybody_is_let_in_a_login_sets_no_cookie() {
-    let place = Place::in_memory().await;
-    let login = place.client().post("/v1/login", json!({})).await;
+    let test = TestServer::in_memory().await;
+    let login = test.client().post("/v1/login", json!({})).await;
     assert_eq!(login.header("set-cookie"), None);
     assert_eq!(login.ok()["token_id"], json!(null));
 }
 
 #[tokio::test]
 async fn a_ticket_opens_one_stream() {
-    let (place, bearer) = place_with_writer().await;
+    let (test, bearer) = place_with_writer().await;
     let session = new_session(&bearer).await;
     let ticket = async || {
         let made = bearer.post("/v1/tickets", json!({})).await.ok();
         made["ticket"].as_str().unwrap().to_owned()
     };
-    let anybody = place.client();
+    let anybody = test.client();
     let of_session = format!("/v1/sessions/{session}/events?snapshot=true&ticket=");
     for path in ["/v1/events?ticket=", &of_session] {
         let address = format!("{path}{}", ticket().await);
@@ -184,9 +185,9 @@ async fn a_ticket_opens_one_stream() {
 
 #[tokio::test]
 async fn every_answer_names_its_request() {
-    let place = Place::in_memory().await;
+    let test = TestServer::in_memory().await;
     let id = async |path: &str| {
-        let answer = place.client().get(path).await;
+        let answer = test.client().get(path).await;
         answer.header("x-request-id").unwrap().to_owned()
     };
     assert_ne!(id("/healthz").await, id("/v1/none").await);

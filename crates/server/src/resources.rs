@@ -17,7 +17,7 @@ use crate::own_address::OwnAddresses;
 use crate::run::ServeError;
 
 /// The resources that a server holds.
-pub(crate) struct Place {
+pub(crate) struct ServerResources {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) shared: Arc<dyn SharedState>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -30,7 +30,7 @@ pub(crate) struct Place {
     pub(crate) instance: String,
 }
 
-impl Place {
+impl ServerResources {
     /// Takes the directory, the ports and the socket.
     pub(crate) async fn take(loaded: &Loaded, socket: Option<&Path>) -> Result<Self, ServeError> {
         let disk = OsDisk::create(&loaded.data_dir)
@@ -65,8 +65,8 @@ impl Place {
         Ok(Bindings::open(service.clone(), shared, clock, name).await?)
     }
 
-    /// The name of the bus for the places of bindings: several servers on one directory have one each. If the system
-    /// chooses the port nobody can find the bus again, so the name is valid for this run.
+    /// The name of the bus for the positions of bindings: several servers on one directory have one each. If the system
+    /// chooses the port, no client can find the bus again, so the name is valid for this run.
     pub(crate) fn bus_name(&self, config: &Config) -> Result<Option<String>, ServeError> {
         let Some(bus) = &self.bus else { return Ok(None) };
         let chosen = Address::parse("bus", &config.bus)?.port == 0;

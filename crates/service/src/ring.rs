@@ -1,12 +1,12 @@
-//! The newest things that a feed told, shared by its subscribers.
+//! A bounded buffer of the newest items: events for subscribers, and writes for the feeds.
 
 use std::collections::VecDeque;
 
 use crate::limits::FEED_PAGE_BYTES_MAX;
 
-/// The newest items, numbered without gaps; older ones fall out by number and by weight.
+/// The newest items, numbered without gaps. Older ones are dropped by number and by weight.
 #[derive(Debug)]
-pub(super) struct Ring<T> {
+pub(crate) struct Ring<T> {
     items: VecDeque<(T, usize)>,
     /// The number of the oldest item.
     first: u64,
@@ -16,7 +16,7 @@ pub(super) struct Ring<T> {
 }
 
 /// What a reader at some number finds.
-pub(super) enum Read<T> {
+pub(crate) enum Read<T> {
     /// The next items.
     Items(Vec<T>),
     /// Nothing yet.
@@ -25,36 +25,50 @@ pub(super) enum Read<T> {
     Behind,
 }
 
-impl<T: Clone> Ring<T> {
-    pub(super) const fn new(items_max: usize, weight_max: usize) -> Self {
+impl<T> Ring<T> {
+    pub(crate) const fn new(items_max: usize, weight_max: usize) -> Self {
         Self { items: VecDeque::new(), first: 0, weight: 0, items_max, weight_max }
     }
 
-    pub(super) fn push(&mut self, item: T, weight: usize) {
+    /// Adds an item; returns the weight of those that were dropped for it.
+    pub(crate) fn push(&mut self, item: T, weight: usize) -> usize {
+        let mut dropped = 0;
         self.items.push_back((item, weight));
         self.weight = self.weight.saturating_add(weight);
-        // The newest stays, however heavy, so that a reader who keeps up always gets on.
+        // The newest stays, however heavy, so that a reader that keeps up always gets it.
         while self.items.len() > self.items_max.max(1)
             || (self.weight > self.weight_max && self.items.len() > 1)
         {
             if let Some((_, weight)) = self.items.pop_front() {
                 self.first += 1;
                 self.weight = self.weight.saturating_sub(weight);
+                dropped += weight;
             }
         }
+        dropped
+    }
+
+    /// Drops all items; returns their weight.
+    pub(crate) fn clear(&mut self) -> usize {
+        self.first = self.next();
+        self.items.clear();
+        std::mem::take(&mut self.weight)
     }
 
     /// The number that the next item will get.
-    pub(super) fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         self.first + self.items.len() as u64
     }
 
-    pub(super) const fn first(&self) -> u64 {
+    pub(crate) const fn first(&self) -> u64 {
         self.first
     }
 
-    /// A page of items from a number on; the reader keeps them while it hands them out.
-    pub(super) fn read(&self, from: u64, limit: usize) -> Read<T> {
+    /// A page of items from a number on.
+    pub(crate) fn read(&self, from: u64, limit: usize) -> Read<T>
+    where
+        T: Clone,
+    {
         if from < self.first {
             return Read::Behind;
         }
@@ -74,8 +88,14 @@ impl<T: Clone> Ring<T> {
     }
 
     /// The items with their numbers.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
         (self.first..).zip(self.items.iter().map(|(item, _)| item))
+    }
+
+    /// The items from the newest one on that fits.
+    pub(crate) fn since_last(&self, fits: impl Fn(&T) -> bool) -> Option<impl Iterator<Item = &T>> {
+        let first = self.items.iter().rposition(|(item, _)| fits(item))?;
+        Some(self.items.range(first..).map(|(item, _)| item))
     }
 }
 

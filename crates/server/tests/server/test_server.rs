@@ -11,12 +11,12 @@ use serde_json::Value;
 use crate::client::{Client, Worker};
 
 /// A directory, and the server in it.
-pub(crate) struct Place {
+pub(crate) struct TestServer {
     dir: Arc<tempfile::TempDir>,
     server: Server,
 }
 
-impl Place {
+impl TestServer {
     /// A server with this configuration.
     pub(crate) async fn with(config: &str) -> Self {
         let dir = Arc::new(tempfile::tempdir().unwrap());

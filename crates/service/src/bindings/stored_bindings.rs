@@ -1,4 +1,4 @@
-//! Places in the shared documents: one small document for each binding.
+//! Bindings in the shared documents: one small document for each, with the position from which it resumes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use super::progress::Place;
+use super::progress::ResumePosition;
 use super::spec::{BindingSpec, digest};
 use crate::limits::BINDINGS_KEPT_MAX;
 
 /// Documents that are read at a time.
 const PAGE: usize = 1000;
 
-/// Writes the places of one bus.
+/// Writes the bindings of one bus.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct StoredBindings {
     shared: Arc<dyn SharedState>,
     prefix: String,
     waiting: Mutex<Waiting>,
@@ -28,56 +28,56 @@ pub(super) struct Places {
 #[derive(Debug, Default)]
 struct Waiting {
     documents: BTreeMap<String, Option<Value>>,
-    /// Whether one of them is the first place of a binding: without it, the binding would start at the present after a
+    /// Whether one of them is the first position of a binding: without it, the binding would start at the present after a
     /// power cut.
     has_first: bool,
 }
 
-/// A binding as it is written.
+/// A binding as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Written {
+pub(super) struct StoredBinding {
     pub(super) spec: BindingSpec,
     pub(super) ordinal: u32,
     pub(super) trigger_id: String,
     /// The position from which it resumes; absent if its session has never existed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     cursor: Option<String>,
-    /// Since when nobody holds it; absent while it is held.
+    /// Since when it is free; absent while it is held.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) left_ms: Option<i64>,
 }
 
-impl Written {
+impl StoredBinding {
     pub(super) fn new(
         spec: &BindingSpec,
         (ordinal, trigger_id): (u32, &str),
-        place: &Place,
+        position: &ResumePosition,
         left_ms: Option<i64>,
     ) -> Self {
-        let cursor = match place {
-            Place::Start => None,
-            Place::After(cursor) => Some(cursor.to_string()),
+        let cursor = match position {
+            ResumePosition::Start => None,
+            ResumePosition::After(cursor) => Some(cursor.to_string()),
         };
         Self { spec: spec.clone(), ordinal, trigger_id: trigger_id.to_owned(), cursor, left_ms }
     }
 
-    /// The place; `None` if this version cannot read it.
-    pub(super) fn place(&self) -> Option<Place> {
+    /// The position; `None` if this version cannot read it.
+    pub(super) fn position(&self) -> Option<ResumePosition> {
         match &self.cursor {
-            None => Some(Place::Start),
-            Some(text) => text.parse().ok().map(Place::After),
+            None => Some(ResumePosition::Start),
+            Some(text) => text.parse().ok().map(ResumePosition::After),
         }
     }
 }
 
-impl Places {
+impl StoredBindings {
     pub(super) fn new(shared: Arc<dyn SharedState>, bus: &str) -> Self {
         let prefix = format!("bindings/{}/", digest(&[bus]));
         Self { shared, prefix, waiting: Mutex::default(), urgent: Notify::new() }
     }
 
     /// Reads every binding that was written.
-    pub(super) async fn read(&self) -> Result<Vec<Written>, SharedStateError> {
+    pub(super) async fn read(&self) -> Result<Vec<StoredBinding>, SharedStateError> {
         let mut found = Vec::new();
         let mut after: Option<String> = None;
         while found.len() < BINDINGS_KEPT_MAX {
@@ -95,8 +95,8 @@ impl Places {
         format!("{}{}/{ordinal:06}", self.prefix, spec.digest())
     }
 
-    /// Schedules a write of a binding; immediately if it is its first place.
-    pub(super) fn put(&self, written: &Written, is_first: bool) {
+    /// Schedules a write of a binding; immediately if it is its first position.
+    pub(super) fn put(&self, written: &StoredBinding, is_first: bool) {
         let Ok(value) = serde_json::to_value(written) else { return };
         let mut waiting = self.lock();
         waiting.documents.insert(self.key(&written.spec, written.ordinal), Some(value));
