@@ -186,6 +186,8 @@ pub const RECORDINGS_MAX: usize = 256;
 pub const RECORDING_KEPT_FOR_MS: i64 = 15 * 60 * 1000;
 /// Longest name of a recording, in bytes.
 pub const RECORDING_ID_BYTES_MAX: usize = 256;
+/// Loops that a resumed recording remembers, to refuse events of loops that began before it.
+pub const RECORDING_LOOPS_REMEMBERED_MAX: usize = 100_000;
 /// Events of one `session::record`.
 pub const RECORDING_EVENTS_PER_CALL_MAX: usize = 10_000;
 /// Notices that one `session::record` answers with.

@@ -1337,7 +1337,7 @@ export interface components {
         };
         /** @description Input of `session::record`: the next events of a recording. */
         RecordRequest: {
-            /** @description How many events of the recording come before the first of these. Events that the recording has already are passed over, so a request can be repeated. Without it these are the next ones. */
+            /** @description How many events of the recording come before the first of these. Events that the recording has already are passed over, so a request can be repeated. Without it these are the next ones. After the server was restarted, events of loops that began before are refused: send those after `resume_after`, or all of them with 0. */
             after?: number | null;
             /** @description The events, in the order in which the agent told them. */
             events: components["schemas"]["RecorderEvent"][];

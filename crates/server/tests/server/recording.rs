@@ -45,7 +45,10 @@ async fn a_body_of_events_becomes_a_session() {
     assert_eq!(last["position"], json!(4));
     let name = last["recording_id"].as_str().unwrap();
     let ended = place.client().get(&format!("/v1/record/{name}")).await;
-    assert_eq!(ended.status, 404, "a recording without a name ends with its body");
+    let code = ended.problem(404);
+    assert_eq!(code, "session/recording_not_open", "a recording without a name ends with its body");
+    assert!(ended.json()["detail"].as_str().unwrap().contains(name), "{}", ended.text);
+    assert!(ended.json()["hint"].as_str().unwrap().contains("resume_after"), "{}", ended.text);
     let loops = place.client().get("/v1/sessions/s/loops").await.ok();
     assert_eq!(loops["loops"].as_array().unwrap().len(), 2);
     let chain = place.client().get("/v1/sessions/s/loops/s.main.2/chain").await.ok();
