@@ -35,6 +35,9 @@ pub(crate) fn record_fields() -> Vec<Field> {
 pub(crate) async fn record(State(app): State<App>, request: Request) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
+    // Check before the body is read: the server does not wait for a caller without the right.
+    let function = bough_service::function("session::record").ok_or_else(Problem::internal)?;
+    caller.scope.may_call(function)?;
     check_content_type(&parts.headers)?;
     let asked = from_query(parts.uri.query().unwrap_or_default(), &record_fields());
     let asked = asked.map_err(|error| {

@@ -108,6 +108,17 @@ async fn recording_needs_the_right_to_write() {
     assert_eq!(refused.problem(403), "session/forbidden");
 }
 
+/// A caller without the right is refused before it sends a body.
+#[tokio::test]
+async fn rights_are_checked_before_the_body() {
+    let dir = std::sync::Arc::new(tempfile::tempdir().unwrap());
+    let reads = token(dir.path(), json!({}), &[Right::Read]);
+    let place = Place::again(dir).await;
+    let reader = recorder(&place).with_token(&reads).with("content-length", "50000000");
+    let refused = reader.send("POST", "/v1/record", None).await;
+    assert_eq!(refused.problem(403), "session/forbidden");
+}
+
 /// The line is counted over the whole body, in whatever parts it is recorded.
 #[tokio::test]
 async fn a_line_that_is_no_event_is_named() {
