@@ -60,6 +60,8 @@ pub const DOCUMENT_INDEX_READ_BYTES: usize = 4 * 1024 * 1024;
 pub const DOCUMENT_INDEX_READ_RECORDS: (usize, usize) = (64, 4096);
 /// How many entries a scan over a path reads at a time.
 pub const SCAN_ENTRIES: usize = 500;
+/// Labels and other bookkeeping between a message and its siblings that are looked through.
+pub const SIBLING_BOOKKEEPING_MAX: usize = 32;
 
 /// Sums of `session::stats`, when the caller does not say.
 pub const STATS_ROWS: usize = 1000;

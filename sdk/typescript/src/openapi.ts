@@ -357,7 +357,7 @@ export interface components {
         };
         /** @description Output of `session::describe`; `null` when the session is unknown. */
         DescribeResult: {
-            /** @description Where the active path ends. */
+            /** @description Where the active path ends: the entry that will be the parent of the next one. After a label was set this is the label's own entry; `expected_leaf` takes the message before it too. */
             active_leaf?: string | null;
             /** @description What else is known of it: tokens, cost, model and the like. */
             details: components["schemas"]["SessionDetails"];
@@ -435,7 +435,7 @@ export interface components {
             parent_id?: string | null;
             /** @description How often its content was changed since. */
             revision: number;
-            /** @description On a path: the entries below the same parent, itself among them, the oldest first. Absent when it is the only one. */
+            /** @description On a path: the messages that follow the same message, itself among them, the oldest first. Labels and other bookkeeping between do not count. Absent when it is the only one. */
             siblings?: string[];
             /**
              * Format: int64
@@ -1720,7 +1720,7 @@ export interface components {
         };
         /** @description A session as it is at one place of its feed, to be shown before what follows. */
         SessionSnapshot: {
-            /** @description Where its active path ends. */
+            /** @description Where its active path ends: the entry that will be the parent of the next one. After a label was set this is the label's own entry; `expected_leaf` takes the message before it too. */
             active_leaf?: string | null;
             /** @description What is known beyond that. */
             details: components["schemas"]["SessionDetails"];

@@ -70,7 +70,8 @@ pub struct DescribeResponse {
     pub meta: SessionMeta,
     /// What else is known of it: tokens, cost, model and the like.
     pub details: SessionDetails,
-    /// Where the active path ends.
+    /// Where the active path ends: the entry that will be the parent of the next one. After a label was set this is the label's
+    /// own entry; `expected_leaf` takes the message before it too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_leaf: Option<EntryId>,
     /// Names what the session says of itself; `session::patch` takes it as `expected_version`. Entries do not change it.
