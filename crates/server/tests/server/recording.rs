@@ -136,4 +136,6 @@ async fn a_line_that_is_no_event_is_named() {
     let wrong = recorder(&place).send("POST", "/v1/record", Some("{oops\n".to_owned())).await;
     assert_eq!(wrong.problem(400), "http/bad_request");
     assert!(wrong.text.contains("line 1 of the body"), "{}", wrong.text);
+    assert!(wrong.text.contains("it is not JSON; each line is one JSON object"), "{}", wrong.text);
+    assert!(!wrong.text.contains("column"), "{}", wrong.text);
 }
