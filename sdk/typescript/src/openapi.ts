@@ -332,7 +332,7 @@ export interface components {
             /** @description The revision that is durable. */
             revision?: number;
             /** @description Why the message ended, on the line for its end. */
-            stop_reason?: string;
+            stop_reason?: components["schemas"]["StopReason"];
         };
         /**
          * @description What kind of block a delta begins.
@@ -1087,7 +1087,7 @@ export interface components {
             /** @description The message. */
             entry_id: string;
             /** @description What kind of error it is. */
-            error_kind?: string;
+            error_kind?: components["schemas"]["ErrorKind"];
             /** @description What went wrong. */
             error_message?: string;
             /** @description The model that wrote it. */
@@ -1101,7 +1101,7 @@ export interface components {
             /** @description The session; only among the events of all sessions. */
             session_id?: string;
             /** @description Why it ended. */
-            stop_reason?: string;
+            stop_reason?: components["schemas"]["StopReason"];
             usage?: components["schemas"]["Usage"];
             /** @description Notices that did not stop it. */
             warnings?: string[];
@@ -1245,13 +1245,13 @@ export interface components {
         };
         /** @description Input of `session::patch`. */
         PatchRequest: {
-            /** @description New description; omit to keep the current one. */
+            /** @description New description; omit to keep the current one. `null` removes it: the description is empty then. */
             description?: string | null;
             /** @description Change only if the session still has this version; otherwise `session/version_conflict`. */
             expected_version?: string | null;
-            /** @description Members to merge into the metadata (RFC 7396): `null` removes a member. */
+            /** @description Members to merge into the metadata (RFC 7396): `null` removes a member, and in place of the object all of them. */
             metadata?: components["schemas"]["Metadata"] | null;
-            /** @description New title; omit to keep the current one. */
+            /** @description New title; omit to keep the current one. `null` removes it: the title is empty then. */
             title?: string | null;
         };
         /** @description Output of `session::patch`. */

@@ -381,3 +381,20 @@ async fn a_wrong_member_of_a_message_is_named_by_its_path() {
     )
     .await;
 }
+
+/// As RFC 7396 has it: `null` removes.
+#[tokio::test]
+async fn null_in_a_patch_removes() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let made = json!({"title": "t", "description": "d", "metadata": {"a": 1, "b": 2}});
+    client.put("/v1/sessions/s", made).await;
+    let meta =
+        async |body: Value| patch(&client, "/v1/sessions/s", body).await.ok()["meta"].clone();
+    let first = meta(json!({"title": null})).await;
+    assert_eq!((&first["title"], &first["description"]), (&json!(""), &json!("d")));
+    assert_eq!(first["metadata"], json!({"a": 1, "b": 2}));
+    let second = meta(json!({"description": null, "metadata": {"a": null}})).await;
+    assert_eq!((&second["description"], &second["metadata"]), (&json!(""), &json!({"b": 2})));
+    assert_eq!(meta(json!({"metadata": null})).await["metadata"], json!({}));
+}

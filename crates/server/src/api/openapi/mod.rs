@@ -267,6 +267,26 @@ mod tests {
         assert_eq!(metadata["additionalProperties"], json!(true));
     }
 
+    /// A stop reason is one of its words, also in the examples of events.
+    #[test]
+    fn examples_of_stop_reasons_are_stop_reasons() {
+        fn check(value: &Value, words: &[Value]) {
+            match value {
+                Value::Object(map) => {
+                    if let Some(reason) = map.get("stop_reason").filter(|reason| reason.is_string())
+                    {
+                        assert!(words.contains(reason), "{reason}");
+                    }
+                    map.values().for_each(|value| check(value, words));
+                }
+                Value::Array(items) => items.iter().for_each(|value| check(value, words)),
+                _ => {}
+            }
+        }
+        let words = &document()["components"]["schemas"]["StopReason"]["enum"];
+        check(document(), words.as_array().unwrap());
+    }
+
     #[test]
     fn what_is_in_the_path_is_not_in_the_body() {
         let body = &document()["components"]["schemas"]["AppendEntryRequest"]["properties"];
