@@ -110,8 +110,14 @@ pub(crate) const FUNCTION_ERRORS: &[ErrorCode] = &[
     code(
         "session/recording_gap",
         &[409],
-        "Lines between the last one that came and this one are missing.",
-        "Send them.",
+        "Lines between the last one that came and this one are missing, or the server was restarted and these belong to a loop that began before.",
+        "Send them; after a restart, those after the `resume_after` of the last answer, or all of them with `after` 0.",
+    ),
+    code(
+        "session/recording_not_open",
+        &[404],
+        "No recording of this name is open: it has ended, or the server was restarted since.",
+        "Send the events after the `resume_after` of the last answer again, or all of them with `after` 0; none is stored twice.",
     ),
     code(
         "session/version_conflict",

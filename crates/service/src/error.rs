@@ -82,6 +82,24 @@ pub enum ServiceError {
         /// How many there are.
         position: u64,
     },
+    /// Events of a loop that began before the first event that the server has in memory.
+    #[error(
+        "event {event} belongs to loop {loop_id}, which began before the events that this server has"
+    )]
+    RecordingNotBegun {
+        /// The number of the event in its recording, from 1.
+        event: u64,
+        /// The loop.
+        loop_id: String,
+    },
+    /// No recording of this name is open.
+    #[error(
+        "recording {recording_id} is not open: it has ended, or the server was restarted since"
+    )]
+    RecordingNotOpen {
+        /// The recording.
+        recording_id: String,
+    },
     /// The recorded session has no such loop.
     #[error("loop {loop_id} does not exist in session {session}")]
     LoopNotFound {
@@ -259,7 +277,8 @@ impl ServiceError {
             Self::Malformed { .. } => "session/malformed_request",
             Self::Limit(LimitError::TooLarge { .. }) => "session/too_large",
             Self::Limit(_) => "session/invalid_request",
-            Self::RecordingGap { .. } => "session/recording_gap",
+            Self::RecordingGap { .. } | Self::RecordingNotBegun { .. } => "session/recording_gap",
+            Self::RecordingNotOpen { .. } => "session/recording_not_open",
             Self::LoopNotFound { .. } => "session/loop_not_found",
             Self::LeafConflict { .. } => "session/leaf_conflict",
             Self::VersionConflict { .. } => "session/version_conflict",
@@ -294,6 +313,7 @@ impl ServiceError {
             | Self::EntryNotFound { .. }
             | Self::DocumentNotFound { .. }
             | Self::LoopNotFound { .. }
+            | Self::RecordingNotOpen { .. }
             | Self::NotInTrash { .. }
             | Self::UnknownFunction { .. } => 404,
             Self::LeafConflict { .. }
@@ -303,7 +323,8 @@ impl ServiceError {
             | Self::NotStreaming { .. }
             | Self::OtherIncarnation { .. }
             | Self::AlreadyExists { .. }
-            | Self::RecordingGap { .. } => 409,
+            | Self::RecordingGap { .. }
+            | Self::RecordingNotBegun { .. } => 409,
             Self::Limit(LimitError::TooLarge { .. }) => 413,
             Self::ParentNotFound { .. }
             | Self::OtherContent { .. }
@@ -343,6 +364,9 @@ impl ServiceError {
             Self::Limit(LimitError::Empty { .. }) => "Use one character or more.",
             Self::Limit(LimitError::Reserved { .. }) => "Choose another id.",
             Self::RecordingGap { .. } => "Send the events after that one.",
+            Self::RecordingNotBegun { .. } | Self::RecordingNotOpen { .. } => {
+                "Send the events after the `resume_after` of the last answer again, or all of them with `after` 0; none is stored twice."
+            }
             Self::LoopNotFound { .. } => "List the loops of the session.",
             Self::LeafConflict { .. } => {
                 "Read what was appended in the meantime, then append after the new leaf."
@@ -409,6 +433,8 @@ impl ServiceError {
             }
             Self::RevisionConflict { revision } => Some(json!({ "revision": revision })),
             Self::RecordingGap { position, .. } => Some(json!({ "position": position })),
+            // The place from which it goes on in any case: what is stored is recognised.
+            Self::RecordingNotBegun { .. } => Some(json!({ "position": 0 })),
             Self::NotStreaming { revision, .. } => Some(json!({ "revision": revision })),
             Self::Limit(LimitError::TooLarge { what, limit, actual, .. }) => {
                 Some(json!({ "what": what, "limit": limit, "actual": actual }))

@@ -60,6 +60,8 @@ pub const DOCUMENT_INDEX_READ_BYTES: usize = 4 * 1024 * 1024;
 pub const DOCUMENT_INDEX_READ_RECORDS: (usize, usize) = (64, 4096);
 /// How many entries a scan over a path reads at a time.
 pub const SCAN_ENTRIES: usize = 500;
+/// Labels and other bookkeeping between a message and its siblings that are looked through.
+pub const SIBLING_BOOKKEEPING_MAX: usize = 32;
 
 /// Sums of `session::stats`, when the caller does not say.
 pub const STATS_ROWS: usize = 1000;
@@ -186,6 +188,8 @@ pub const RECORDINGS_MAX: usize = 256;
 pub const RECORDING_KEPT_FOR_MS: i64 = 15 * 60 * 1000;
 /// Longest name of a recording, in bytes.
 pub const RECORDING_ID_BYTES_MAX: usize = 256;
+/// Loops that a resumed recording remembers, to refuse events of loops that began before it.
+pub const RECORDING_LOOPS_REMEMBERED_MAX: usize = 100_000;
 /// Events of one `session::record`.
 pub const RECORDING_EVENTS_PER_CALL_MAX: usize = 10_000;
 /// Notices that one `session::record` answers with.

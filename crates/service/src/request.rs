@@ -121,6 +121,18 @@ where
     read.map_err(|error| malformed(&error, &track.path()))
 }
 
+/// Why a JSON object is not of its type, and where; `None` if it is. The member `tag` is read first, because the meaning of
+/// the others depends on it.
+pub(crate) fn why_not<T: DeserializeOwned>(object: &str, tag: &str) -> Option<(String, String)> {
+    let Members(mut members) = serde_json::from_str(object).ok()?;
+    members.sort_by_key(|(name, _)| name != tag);
+    let read = read::<T, _, _>(members.iter().map(|(name, raw)| (name.as_str(), &**raw)));
+    match read.err()? {
+        ServiceError::Malformed { detail, path } => Some((detail, path)),
+        _ => None,
+    }
+}
+
 fn malformed(error: &serde_json::Error, at: &Path) -> ServiceError {
     let field = at.iter().next().map(ToString::to_string);
     let detail = without_position(error);

@@ -146,8 +146,9 @@ impl<'de, T: Draft> Visitor<'de> for DraftVisitor<T> {
     }
 }
 
-/// A key, borrowed where it has no escapes.
+/// A key, borrowed where it has no escapes. Transparent, so that readers that note the place of an error see it.
 #[derive(Deserialize)]
+#[serde(transparent)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// One value that was put aside, for reading it as a member.

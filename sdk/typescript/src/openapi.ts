@@ -332,7 +332,7 @@ export interface components {
             /** @description The revision that is durable. */
             revision?: number;
             /** @description Why the message ended, on the line for its end. */
-            stop_reason?: string;
+            stop_reason?: components["schemas"]["StopReason"];
         };
         /**
          * @description What kind of block a delta begins.
@@ -357,7 +357,7 @@ export interface components {
         };
         /** @description Output of `session::describe`; `null` when the session is unknown. */
         DescribeResult: {
-            /** @description Where the active path ends. */
+            /** @description Where the active path ends: the entry that will be the parent of the next one. After a label was set this is the label's own entry; `expected_leaf` takes the message before it too. */
             active_leaf?: string | null;
             /** @description What else is known of it: tokens, cost, model and the like. */
             details: components["schemas"]["SessionDetails"];
@@ -435,7 +435,7 @@ export interface components {
             parent_id?: string | null;
             /** @description How often its content was changed since. */
             revision: number;
-            /** @description On a path: the entries below the same parent, itself among them, the oldest first. Absent when it is the only one. */
+            /** @description On a path: the messages that follow the same message, itself among them, the oldest first. Labels and other bookkeeping between do not count. Absent when it is the only one. */
             siblings?: string[];
             /**
              * Format: int64
@@ -1087,7 +1087,7 @@ export interface components {
             /** @description The message. */
             entry_id: string;
             /** @description What kind of error it is. */
-            error_kind?: string;
+            error_kind?: components["schemas"]["ErrorKind"];
             /** @description What went wrong. */
             error_message?: string;
             /** @description The model that wrote it. */
@@ -1101,7 +1101,7 @@ export interface components {
             /** @description The session; only among the events of all sessions. */
             session_id?: string;
             /** @description Why it ended. */
-            stop_reason?: string;
+            stop_reason?: components["schemas"]["StopReason"];
             usage?: components["schemas"]["Usage"];
             /** @description Notices that did not stop it. */
             warnings?: string[];
@@ -1245,13 +1245,13 @@ export interface components {
         };
         /** @description Input of `session::patch`. */
         PatchRequest: {
-            /** @description New description; omit to keep the current one. */
+            /** @description New description; omit to keep the current one. `null` removes it: the description is empty then. */
             description?: string | null;
             /** @description Change only if the session still has this version; otherwise `session/version_conflict`. */
             expected_version?: string | null;
-            /** @description Members to merge into the metadata (RFC 7396): `null` removes a member. */
+            /** @description Members to merge into the metadata (RFC 7396): `null` removes a member, and in place of the object all of them. */
             metadata?: components["schemas"]["Metadata"] | null;
-            /** @description New title; omit to keep the current one. */
+            /** @description New title; omit to keep the current one. `null` removes it: the title is empty then. */
             title?: string | null;
         };
         /** @description Output of `session::patch`. */
@@ -1337,7 +1337,7 @@ export interface components {
         };
         /** @description Input of `session::record`: the next events of a recording. */
         RecordRequest: {
-            /** @description How many events of the recording come before the first of these. Events that the recording has already are passed over, so a request can be repeated. Without it these are the next ones. */
+            /** @description How many events of the recording come before the first of these. Events that the recording has already are passed over, so a request can be repeated. Without it these are the next ones. After the server was restarted, events of loops that began before are refused: send those after `resume_after`, or all of them with 0. */
             after?: number | null;
             /** @description The events, in the order in which the agent told them. */
             events: components["schemas"]["RecorderEvent"][];
@@ -1720,7 +1720,7 @@ export interface components {
         };
         /** @description A session as it is at one place of its feed, to be shown before what follows. */
         SessionSnapshot: {
-            /** @description Where its active path ends. */
+            /** @description Where its active path ends: the entry that will be the parent of the next one. After a label was set this is the label's own entry; `expected_leaf` takes the message before it too. */
             active_leaf?: string | null;
             /** @description What is known beyond that. */
             details: components["schemas"]["SessionDetails"];

@@ -99,7 +99,7 @@ impl Session {
             session_id: self.id.clone(),
             title: patch.title,
             description: patch.description,
-            metadata: patch.metadata,
+            metadata: patch.metadata.map(Some),
             expected_version: expected_version.map(ToOwned::to_owned),
         };
         Ok(self.bough.service().patch(self.bough.scope(), request).await?)

@@ -289,19 +289,24 @@ struct Named {
     entry: Option<String>,
     /// The scope and the key of a document.
     document: Option<(String, String)>,
+    recording: Option<String>,
 }
 
 impl Named {
     fn of(request: &Request) -> Self {
         let session = request.text("session_id").unwrap_or_default();
         let document = request.text("scope").zip(request.text("key"));
-        Self { session, entry: request.text("entry_id"), document }
+        let recording = request.text("recording_id");
+        Self { session, entry: request.text("entry_id"), document, recording }
     }
 
     /// Over HTTP, a `null` answer is a 404.
     fn not_there(self) -> Problem {
         if let Some((scope, key)) = self.document {
             return ServiceError::DocumentNotFound { scope, key }.into();
+        }
+        if let Some(recording_id) = self.recording {
+            return ServiceError::RecordingNotOpen { recording_id }.into();
         }
         match self.entry {
             Some(entry) => ServiceError::EntryNotFound { session: self.session, entry }.into(),

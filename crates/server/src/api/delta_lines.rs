@@ -3,13 +3,20 @@
 use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream};
+use bough_service::Request;
 use bough_service::api::DeltaBlock;
 use futures_util::{FutureExt, StreamExt};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::fields::fields;
+use super::names::{check_names, with_nearest};
+use super::plain_words::plain;
 use crate::limits::{DELTA_BATCH_BYTES, DELTA_LINE_BYTES_MAX};
 use crate::shutdown::Shutdown;
+
+/// What is said of a line that no JSON reader takes.
+pub(super) const NOT_JSON: &str = "it is not JSON; each line is one JSON object";
 
 /// One line: text for a block, or the end of the message.
 #[derive(Debug, Deserialize)]
@@ -41,6 +48,8 @@ pub(super) enum NoMore {
         line: u64,
         /// The error.
         detail: String,
+        /// The code of the problem.
+        code: &'static str,
     },
 }
 
@@ -139,8 +148,7 @@ impl DeltaLines {
         if text.len() > DELTA_LINE_BYTES_MAX {
             return Err(self.too_long());
         }
-        serde_json::from_slice(text)
-            .map_err(|error| NoMore::Bad { line: self.count, detail: error.to_string() })
+        read_line(text).map_err(|(code, detail)| NoMore::Bad { line: self.count, detail, code })
     }
 
     fn check_length(&mut self) -> Result<(), NoMore> {
@@ -153,7 +161,38 @@ impl DeltaLines {
 
     fn too_long(&self) -> NoMore {
         let detail = format!("it is longer than {DELTA_LINE_BYTES_MAX} bytes");
-        NoMore::Bad { line: self.count, detail }
+        NoMore::Bad { line: self.count, detail, code: "http/bad_request" }
+    }
+}
+
+/// Refuses members of `finish` that finishing does not have.
+fn check_finish(line: DeltaLine) -> Result<DeltaLine, (&'static str, String)> {
+    let Some(finish) = &line.finish else { return Ok(line) };
+    let known = bough_service::function("session::finish-message").map(fields).unwrap_or_default();
+    let finish = Request::from(Value::Object(finish.clone()));
+    check_names(&finish, &known, &[]).map_err(|problem| (problem.code, problem.detail))?;
+    Ok(line)
+}
+
+/// A line, or the code and the words of its error.
+fn read_line(text: &[u8]) -> Result<DeltaLine, (&'static str, String)> {
+    let mut json = serde_json::Deserializer::from_slice(text);
+    let read = serde_path_to_error::deserialize(&mut json);
+    let ended = json.end();
+    match read {
+        Ok(_) if ended.is_err() => Err(("http/bad_request", NOT_JSON.to_owned())),
+        Ok(line) => check_finish(line),
+        Err(error) if !error.inner().is_data() => Err(("http/bad_request", NOT_JSON.to_owned())),
+        Err(error) => {
+            let (words, place) = (plain(&error.inner().to_string()), error.path().to_string());
+            let named = with_nearest(&words);
+            if named != words {
+                return Err(("http/unknown_member", named));
+            }
+            let of_member = words.strip_prefix("it ").filter(|_| !place.starts_with(['.', '?']));
+            let words = of_member.map(|rest| format!("`{place}` {rest}")).unwrap_or(words);
+            Err(("http/bad_request", words))
+        }
     }
 }
 

@@ -179,10 +179,10 @@ impl Feed {
                 let status = StatusCode::REQUEST_TIMEOUT;
                 self.say(&Problem::new(status, "http/timeout", detail, hint)).await;
             }
-            NoMore::Bad { line, detail } => {
+            NoMore::Bad { line, detail, code } => {
                 let detail = format!("line {line} is not a delta: {detail}");
                 let hint = "Send one JSON object a line, with `block` and `text`, or `finish`.";
-                self.say(&Problem::bad_request(detail, hint)).await;
+                self.say(&Problem::bad_request(detail, hint).with_code(code)).await;
             }
         }
     }

@@ -170,7 +170,7 @@ fn malformed(detail: &str, path: &str) -> Problem {
         None => path.to_owned(),
     };
     let is_message = is_message || path.starts_with("/message");
-    let detail = plain(detail);
+    let detail = plain(&with_whole_place(detail, &path));
     let hint = if is_message { MESSAGE_HINT } else { "See /docs for the fields." };
     let mut problem =
         Problem::new(StatusCode::BAD_REQUEST, "session/malformed_request", detail.clone(), hint);
@@ -178,6 +178,24 @@ fn malformed(detail: &str, path: &str) -> Problem {
         problem.field = Some(FieldError { path, detail }.into());
     }
     problem
+}
+
+/// The decoder's message, which ends with the member that it is about, with all that is known of the place: `usage.input` and
+/// not only `usage`.
+fn with_whole_place(detail: &str, path: &str) -> String {
+    let Some((main, member)) = detail.strip_suffix('`').and_then(|text| text.rsplit_once(", in `"))
+    else {
+        return detail.to_owned();
+    };
+    let mut steps = path.split('/').skip_while(|step| *step != member).skip(1).peekable();
+    if steps.peek().is_none() {
+        return detail.to_owned();
+    }
+    let steps = steps.map(|step| match step.parse::<usize>() {
+        Ok(index) => format!("[{index}]"),
+        Err(_) => format!(".{step}"),
+    });
+    format!("{main}, in `{member}{}`", steps.collect::<String>())
 }
 
 impl From<Refusal> for Problem {

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use super::body::{NDJSON, media_type, too_large};
 use super::body_lines::{BodyLines, LineError};
+use super::delta_lines::NOT_JSON;
 use super::fields::{Field, fields, from_query};
 use super::problem::Problem;
 use crate::app::{App, Permit};
@@ -35,6 +36,9 @@ pub(crate) fn record_fields() -> Vec<Field> {
 pub(crate) async fn record(State(app): State<App>, request: Request) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
+    // Check before the body is read: the server does not wait for a caller without the right.
+    let function = bough_service::function("session::record").ok_or_else(Problem::internal)?;
+    caller.scope.may_call(function)?;
     check_content_type(&parts.headers)?;
     let asked = from_query(parts.uri.query().unwrap_or_default(), &record_fields());
     let asked = asked.map_err(|error| {
@@ -164,7 +168,7 @@ impl Recording {
 
 fn event_of(number: usize, line: &[u8]) -> Result<RawJson, Problem> {
     let text = std::str::from_utf8(line).map_err(|_| not_an_event(number, "it is not UTF-8"))?;
-    RawJson::parse(text).map_err(|error| not_an_event(number, &format!("no JSON, {error}")))
+    RawJson::parse(text).map_err(|_| not_an_event(number, NOT_JSON))
 }
 
 /// Events are counted over the whole body: in which pieces it arrived is nothing that its sender knows.

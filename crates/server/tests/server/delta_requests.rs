@@ -112,7 +112,7 @@ async fn what_cannot_be_taken_is_said_in_the_answer() {
     begin(&client).await;
     let long = format!("{{\"block\":0,\"text\":\"{}\"}}\n", "x".repeat(1024 * 1024));
     for (line, code) in [
-        ("{\"block\":0,\"txt\":\"typo\"}\n", "http/bad_request"),
+        ("{\"block\":0,\"txt\":\"typo\"}\n", "http/unknown_member"),
         ("{\"block\":9,\"text\":\"no such block\"}\n", "session/invalid_request"),
         (long.as_str(), "http/bad_request"),
     ] {
@@ -130,4 +130,34 @@ async fn what_cannot_be_taken_is_said_in_the_answer() {
     assert_eq!(finished.problem(409), "session/not_streaming");
     let none = ndjson.post("/v1/sessions/s/entries/none/deltas", json!({})).await;
     assert_eq!(none.problem(404), "session/entry_not_found");
+}
+
+/// A line that is no delta is named, with what is wrong with it and not the parser's words.
+#[tokio::test]
+async fn a_line_that_is_no_delta_is_told_in_words_of_json() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    begin(&client).await;
+    for (line, code, words) in [
+        ("{\"block\":0,\"txt\":\"x\"}", "http/unknown_member", "did you mean `text`?"),
+        (
+            "{\"finish\":{\"stop_resaon\":\"end\"}}",
+            "http/unknown_member",
+            "did you mean `stop_reason`?",
+        ),
+        ("{\"block\":\"a\"}", "http/bad_request", "`block` must be a whole number"),
+        ("nothing", "http/bad_request", "it is not JSON; each line is one JSON object"),
+        ("{} {}", "http/bad_request", "it is not JSON; each line is one JSON object"),
+        ("7", "http/bad_request", "it must be an object, not `7`"),
+    ] {
+        let mut request = client.deltas(DELTAS).await;
+        request.send("{\"block\":0,\"text\":\"x\"}\n").await;
+        assert!(answer(&mut request).await["revision"].is_u64());
+        request.send(&format!("{line}\n")).await;
+        let error = answer(&mut request).await["error"].clone();
+        assert_eq!(error["code"], code, "{error}");
+        let detail = error["detail"].as_str().unwrap();
+        assert!(detail.starts_with("line 2 is not a delta: "), "{detail}");
+        assert!(detail.contains(words) && !detail.contains("column"), "{detail}");
+    }
 }

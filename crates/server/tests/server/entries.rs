@@ -327,3 +327,74 @@ async fn an_entry_whose_parent_is_null_begins_a_new_tree() {
     let appended = worker.call("session::append", request).await;
     assert_eq!(appended["parent_id"], single["entry_id"]);
 }
+
+/// The member that is wrong is named by its path, also inside a message, in words of JSON.
+#[tokio::test]
+async fn a_wrong_member_of_a_message_is_named_by_its_path() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let session = new_session(&client).await;
+    let entries = format!("/v1/sessions/{session}/entries");
+    let check = async |path: &str, body: Value, at: &str, words: &str| {
+        let refused = client.post(path, body).await;
+        assert_eq!(refused.problem(400), "session/malformed_request");
+        let error = refused.json()["errors"][0].clone();
+        assert_eq!((&error["path"], &error["detail"]), (&json!(at), &json!(words)));
+    };
+    let reply = |member: &str, value: Value| json!({"message": {member: value, "role": "assistant", "content": "x"}});
+    check(
+        &entries,
+        reply("stop_reason", json!("foo")),
+        "/message/stop_reason",
+        "`stop_reason` must be one of `end`, `length`, `function_call`, `aborted`, `error`, not `foo`",
+    )
+    .await;
+    check(
+        &entries,
+        reply("timestamp", json!("now")),
+        "/message/timestamp",
+        "`timestamp` must be a whole number, not the text \"now\"",
+    )
+    .await;
+    check(
+        &entries,
+        reply("usage", json!({"input": -5})),
+        "/message/usage/input",
+        "`usage.input` must be a whole number, 0 or more, not `-5`",
+    )
+    .await;
+    let batch = json!({"entries": [user("fine"), reply("timestamp", json!([]))]});
+    check(
+        &format!("{entries}/batch"),
+        batch,
+        "/entries/1/message/timestamp",
+        "`timestamp` must be a whole number, not a list",
+    )
+    .await;
+    let begun = json!({"entry_id": "a", "stream": true, "message": {"role": "assistant", "content": [], "model": "m"}});
+    client.post(&entries, begun).await.ok();
+    check(
+        &format!("{entries}/a/finish"),
+        json!({"usage": {"input": -1}}),
+        "/usage/input",
+        "`usage.input` must be a whole number, 0 or more, not `-1`",
+    )
+    .await;
+}
+
+/// As RFC 7396 has it: `null` removes.
+#[tokio::test]
+async fn null_in_a_patch_removes() {
+    let place = Place::in_memory().await;
+    let client = place.client();
+    let made = json!({"title": "t", "description": "d", "metadata": {"a": 1, "b": 2}});
+    client.put("/v1/sessions/s", made).await;
+    let meta =
+        async |body: Value| patch(&client, "/v1/sessions/s", body).await.ok()["meta"].clone();
+    let first = meta(json!({"title": null})).await;
+    assert_eq!((&first["title"], &first["description"]), (&json!(""), &json!("d")));
+    assert_eq!(first["metadata"], json!({"a": 1, "b": 2}));
+    let second = meta(json!({"description": null, "metadata": {"a": null}})).await;
+    assert_eq!((&second["description"], &second["metadata"]), (&json!(""), &json!({"b": 2})));
+    assert_eq!(meta(json!({"metadata": null})).await["metadata"], json!({}));
+}

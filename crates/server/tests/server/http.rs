@@ -298,7 +298,7 @@ async fn problems_speak_of_json() {
             "POST",
             at("/entries"),
             json!({"message": {"role": "assistant", "content": "x", "usage": {"input": -5}}}),
-            "/message",
+            "/message/usage/input",
         ),
     ];
     for (method, path, body, field) in bad {

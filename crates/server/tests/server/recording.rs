@@ -45,7 +45,10 @@ async fn a_body_of_events_becomes_a_session() {
     assert_eq!(last["position"], json!(4));
     let name = last["recording_id"].as_str().unwrap();
     let ended = test.client().get(&format!("/v1/record/{name}")).await;
-    assert_eq!(ended.status, 404, "a recording without a name ends with its body");
+    let code = ended.problem(404);
+    assert_eq!(code, "session/recording_not_open", "a recording without a name ends with its body");
+    assert!(ended.json()["detail"].as_str().unwrap().contains(name), "{}", ended.text);
+    assert!(ended.json()["hint"].as_str().unwrap().contains("resume_after"), "{}", ended.text);
     let loops = test.client().get("/v1/sessions/s/loops").await.ok();
     assert_eq!(loops["loops"].as_array().unwrap().len(), 2);
     let chain = test.client().get("/v1/sessions/s/loops/s.main.2/chain").await.ok();
@@ -105,6 +108,17 @@ async fn recording_needs_the_right_to_write() {
     assert_eq!(refused.problem(403), "session/forbidden");
 }
 
+/// A caller without the right is refused before it sends a body.
+#[tokio::test]
+async fn rights_are_checked_before_the_body() {
+    let dir = std::sync::Arc::new(tempfile::tempdir().unwrap());
+    let reads = token(dir.path(), json!({}), &[Right::Read]);
+    let place = Place::again(dir).await;
+    let reader = recorder(&place).with_token(&reads).with("content-length", "50000000");
+    let refused = reader.send("POST", "/v1/record", None).await;
+    assert_eq!(refused.problem(403), "session/forbidden");
+}
+
 /// The line is counted over the whole body, in whatever parts it is recorded.
 #[tokio::test]
 async fn a_line_that_is_no_event_is_named() {
@@ -122,4 +136,6 @@ async fn a_line_that_is_no_event_is_named() {
     let wrong = recorder(&test).send("POST", "/v1/record", Some("{oops\n".to_owned())).await;
     assert_eq!(wrong.problem(400), "http/bad_request");
     assert!(wrong.text.contains("line 1 of the body"), "{}", wrong.text);
+    assert!(wrong.text.contains("it is not JSON; each line is one JSON object"), "{}", wrong.text);
+    assert!(!wrong.text.contains("column"), "{}", wrong.text);
 }

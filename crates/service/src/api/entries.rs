@@ -163,7 +163,8 @@ pub struct EntryItem {
     pub timestamp: i64,
     /// How often its content was changed since.
     pub revision: u64,
-    /// On a path: the entries below the same parent, itself among them, the oldest first. Absent when it is the only one.
+    /// On a path: the messages that follow the same message, itself among them, the oldest first. Labels and other bookkeeping
+    /// between do not count. Absent when it is the only one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub siblings: Vec<EntryId>,
     /// The writer's own correlation.

@@ -3,7 +3,7 @@ use bough_session::{
 };
 use bough_store::ListOrder;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Input of `session::create`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,7 +70,8 @@ pub struct DescribeResponse {
     pub meta: SessionMeta,
     /// What else is known of it: tokens, cost, model and the like.
     pub details: SessionDetails,
-    /// Where the active path ends.
+    /// Where the active path ends: the entry that will be the parent of the next one. After a label was set this is the label's
+    /// own entry; `expected_leaf` takes the message before it too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_leaf: Option<EntryId>,
     /// Names what the session says of itself; `session::patch` takes it as `expected_version`. Entries do not change it.
@@ -82,14 +83,28 @@ pub struct DescribeResponse {
 pub struct PatchRequest {
     /// The session.
     pub session_id: SessionId,
-    /// New title; omit to keep the current one.
+    /// New title; omit to keep the current one. `null` removes it: the title is empty then.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// New description; omit to keep the current one.
+    /// New description; omit to keep the current one. `null` removes it: the description is empty then.
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Members to merge into the metadata (RFC 7396): `null` removes a member.
-    pub metadata: Option<JsonMap>,
+    /// Members to merge into the metadata (RFC 7396): `null` removes a member, and in place of the object all of them.
+    #[serde(default, deserialize_with = "null_is_some", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<JsonMap>")]
+    pub metadata: Option<Option<JsonMap>>,
     /// Change only if the session still has this version; otherwise `session/version_conflict`.
     pub expected_version: Option<String>,
+}
+
+/// Reads a text; `null` is the empty one.
+fn null_is_empty<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Ok(Some(Option::<String>::deserialize(from)?.unwrap_or_default()))
+}
+
+/// Reads a member that may be `null`, which is not the same as an absent one.
+fn null_is_some<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<JsonMap>>, D::Error> {
+    Option::<JsonMap>::deserialize(from).map(Some)
 }
 
 /// Output of `session::patch`.

@@ -9,7 +9,8 @@ pub struct RecordRequest {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub recording_id: String,
     /// How many events of the recording come before the first of these. Events that the recording has already are passed
-    /// over, so a request can be repeated. Without it these are the next ones.
+    /// over, so a request can be repeated. Without it these are the next ones. After the server was restarted, events of
+    /// loops that began before are refused: send those after `resume_after`, or all of them with 0.
     pub after: Option<u64>,
     /// The events, in the order in which the agent told them.
     #[schemars(with = "Vec<serde_json::Map<String, serde_json::Value>>")]

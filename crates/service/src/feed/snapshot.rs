@@ -15,7 +15,8 @@ pub struct SessionSnapshot {
     pub meta: SessionMeta,
     /// What is known beyond that.
     pub details: SessionDetails,
-    /// Where its active path ends.
+    /// Where its active path ends: the entry that will be the parent of the next one. After a label was set this is the label's
+    /// own entry; `expected_leaf` takes the message before it too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_leaf: Option<EntryId>,
     /// The newest messages of the active path, oldest first, as the list of messages shows them but without siblings.

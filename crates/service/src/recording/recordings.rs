@@ -42,6 +42,8 @@ pub(crate) async fn record(
     let count = request.events.len();
     check_at_most("events", "events", count, RECORDING_EVENTS_PER_CALL_MAX)?;
     let events = NewEvents::read(request.after, &request.events)?;
+    // Only a recording with a name may have begun before.
+    let before = if request.recording_id.is_empty() { Some(0) } else { request.after };
     let recording_id = match request.recording_id {
         name if name.is_empty() => service.fresh_session_id()?.to_string(),
         name => name,
@@ -53,10 +55,14 @@ pub(crate) async fn record(
     // Runs to completion even if the caller goes away: the count must not be behind the recorder.
     let work = tokio::spawn(async move {
         let recordings = &runtime.recordings;
-        let open = recordings.open(&key, now_ms, || {
-            RecordingStream::begin(&runtime.store, &scope, events.after())
-        })?;
+        let open = recordings
+            .open(&key, now_ms, || RecordingStream::begin(&runtime.store, &scope, before))?;
         let mut stream = open.stream.lock().await;
+        if let Err(error) = stream.check_begun(&events) {
+            // The caller begins again with earlier events, which this stream would pass over.
+            recordings.close(&key);
+            return Err(error);
+        }
         let recorded = stream.record(events).await;
         let recorded = match recorded {
             Ok(recorded) if finish => stream.finish().await.map(|()| recorded),

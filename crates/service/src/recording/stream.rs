@@ -10,7 +10,7 @@ use bough_store::Store;
 use super::sink::ScopedSink;
 use crate::api::{RecordResponse, RecordingNotice};
 use crate::error::ServiceError;
-use crate::limits::RECORDING_NOTICES_MAX;
+use crate::limits::{RECORDING_LOOPS_REMEMBERED_MAX, RECORDING_NOTICES_MAX};
 use crate::scope::Scope;
 
 /// A recorder and the progress of its stream.
@@ -21,6 +21,8 @@ pub(super) struct RecordingStream {
     /// How many events the recorder got, all of them durable.
     got: u64,
     unended: Unended,
+    /// The loops that began in this stream, where it need not have begun with its first event.
+    begun: Option<Begun>,
     notices: Arc<Mutex<Notices>>,
 }
 
@@ -52,15 +54,13 @@ impl NewEvents {
         });
         Ok(Self { after, events: read.collect::<Result<_, _>>()? })
     }
-
-    /// How many events come before the first.
-    pub(super) fn after(&self) -> u64 {
-        self.after.unwrap_or_default()
-    }
 }
 
 impl RecordingStream {
-    pub(super) fn begin(store: &Arc<dyn Store>, scope: &Scope, before: u64) -> Self {
+    /// Begins after the events that came `before`. `None` means that the caller does not say how many there were.
+    pub(super) fn begin(store: &Arc<dyn Store>, scope: &Scope, before: Option<u64>) -> Self {
+        let begun = (before != Some(0)).then(Begun::default);
+        let before = before.unwrap_or_default();
         let notices = Arc::new(Mutex::new(Notices::default()));
         let heard = Arc::clone(&notices);
         let options = DurableOptions {
@@ -71,7 +71,7 @@ impl RecordingStream {
         };
         let sink = Arc::new(ScopedSink::new(Arc::clone(store), scope.clone()));
         let recorder = DurableRecorder::start(sink, options);
-        Self { recorder, before, got: 0, unended: Unended::default(), notices }
+        Self { recorder, before, got: 0, unended: Unended::default(), begun, notices }
     }
 
     /// How many events are durable.
@@ -84,6 +84,30 @@ impl RecordingStream {
         self.unended.first().map_or(self.position(), |first| first.saturating_sub(1))
     }
 
+    /// Refuses events of loops whose first events are not in this stream. The recorder of a stream that was resumed too
+    /// late would lose messages of these loops.
+    pub(super) fn check_begun(&self, new: &NewEvents) -> Result<(), ServiceError> {
+        let Some(begun) = &self.begun else { return Ok(()) };
+        let known = self.known(new);
+        let mut here = Begun::default();
+        for (number, (event, _)) in (self.position() + 1..).zip(new.events.iter().skip(known)) {
+            let unknown = |id: &&str| !begun.has(event, id) && !here.has(event, id);
+            if let Some(loop_id) = continued(event).filter(unknown) {
+                let loop_id = loop_id.to_owned();
+                return Err(ServiceError::RecordingNotBegun { event: number, loop_id });
+            }
+            here.note(event);
+        }
+        Ok(())
+    }
+
+    /// How many of the events the stream has already.
+    fn known(&self, new: &NewEvents) -> usize {
+        let position = self.position();
+        let known = position.saturating_sub(new.after.unwrap_or(position));
+        usize::try_from(known).unwrap_or(usize::MAX)
+    }
+
     /// Records the events that the stream does not have yet, and waits until they are durable.
     pub(super) async fn record(&mut self, new: NewEvents) -> Result<Recorded, ServiceError> {
         let position = self.position();
@@ -91,7 +115,7 @@ impl RecordingStream {
         if after > position {
             return Err(ServiceError::RecordingGap { after, position });
         }
-        let known = usize::try_from(position - after).unwrap_or(usize::MAX);
+        let known = self.known(&new);
         // The recorder does not get these; it reports repetitions among the others itself.
         lock(&self.notices).already += known.min(new.events.len()) as u64;
         let mut sessions = BTreeSet::new();
@@ -99,6 +123,9 @@ impl RecordingStream {
             self.got += 1;
             sessions.extend(session_of(&event).map(str::to_owned));
             self.unended.note(self.position(), &event);
+            if let Some(begun) = &mut self.begun {
+                begun.note(&event);
+            }
             for field in unknown_fields {
                 let text = format!("{} has a field {field:?} that is not kept", event.type_name());
                 lock(&self.notices).push(self.got, text, false);
@@ -184,6 +211,62 @@ impl Unended {
     /// The number of the first event that is still needed.
     fn first(&self) -> Option<u64> {
         self.loops.values().chain(self.groups.values()).min().copied()
+    }
+}
+
+/// The loop, or a loop of the group, that an event continues. Its first event must be in the same stream.
+fn continued(event: &AgentEvent) -> Option<&str> {
+    match event {
+        AgentEvent::ParallelLoopEnd(end) => Some(&end.selected_loop_id),
+        AgentEvent::AgentEnd(_)
+        | AgentEvent::TurnStart(_)
+        | AgentEvent::TurnEnd(_)
+        | AgentEvent::MessageStart(_)
+        | AgentEvent::MessageUpdate(_)
+        | AgentEvent::MessageEnd(_)
+        | AgentEvent::ToolExecutionStart(_)
+        | AgentEvent::ToolExecutionUpdate(_)
+        | AgentEvent::ToolExecutionEnd(_)
+        | AgentEvent::ProgressMessage(_) => event.loop_id(),
+        // The others begin something, or apply to loops that have ended too.
+        _ => None,
+    }
+}
+
+/// Loops and groups that began, whether they have ended or not.
+#[derive(Debug, Default)]
+struct Begun {
+    loops: BTreeSet<String>,
+    /// The loops of all groups.
+    in_groups: BTreeSet<String>,
+}
+
+impl Begun {
+    fn note(&mut self, event: &AgentEvent) {
+        if self.is_full() {
+            return;
+        }
+        match event {
+            AgentEvent::AgentStart(start) => {
+                self.loops.insert(start.loop_id.clone());
+            }
+            AgentEvent::ParallelLoopStart(start) => {
+                self.in_groups.extend(start.loop_ids.iter().cloned());
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the loop or group that an event continues began. After very many loops the answer is always yes: what
+    /// was open when the stream was resumed has shown itself by then.
+    fn has(&self, event: &AgentEvent, loop_id: &str) -> bool {
+        let of_group = matches!(event, AgentEvent::ParallelLoopEnd(_));
+        let begun = if of_group { &self.in_groups } else { &self.loops };
+        begun.contains(loop_id) || self.is_full()
+    }
+
+    fn is_full(&self) -> bool {
+        self.loops.len().max(self.in_groups.len()) >= RECORDING_LOOPS_REMEMBERED_MAX
     }
 }
 

@@ -2,13 +2,14 @@
 
 use bough_session::limits::{check_given, check_message, check_opaque, check_origin};
 use bough_session::{
-    AgentMessage, Canonical, EntryBody, EntryId, Format, FormatError, JsonMap, OpaqueBody,
-    RESERVED_PREFIX, RawJson, RequestDigest,
+    AgentMessage, Canonical, EntryBody, EntryId, Format, FormatError, JsonMap, NewMessage,
+    OpaqueBody, RESERVED_PREFIX, RawJson, RequestDigest,
 };
 use sha2::{Digest, Sha256};
 
 use crate::api::NewEntry;
 use crate::error::ServiceError;
+use crate::request::why_not;
 
 /// The member of a session's metadata with the default format of its messages.
 pub(crate) const DEFAULT_FORMAT: &str = "message_format";
@@ -110,7 +111,7 @@ impl GivenEntry {
         };
         let body = match canonical(format, json) {
             Some(message) => EntryBody::Message(message.into()),
-            None => format.body(json.clone()).map_err(|error| no_message(&error, at))?,
+            None => format.body(json.clone()).map_err(|error| no_message(&error, at, json))?,
         };
         match &body {
             EntryBody::Message(message) => check_message(message)?,
@@ -153,7 +154,13 @@ fn one_of_two(at: &str, not_both: &str) -> ServiceError {
     }
 }
 
-fn no_message(error: &FormatError, at: &str) -> ServiceError {
+fn no_message(error: &FormatError, at: &str, json: &RawJson) -> ServiceError {
+    // The check names the whole message where the decoder refuses a member.
+    let is_vague = error.format == Format::Bough && error.pointer.is_empty();
+    let member = is_vague.then(|| why_not::<NewMessage>(json.get(), "role")).flatten();
+    if let Some((detail, member)) = member.filter(|(_, member)| !member.is_empty()) {
+        return ServiceError::Malformed { detail, path: format!("{at}/message{member}") };
+    }
     let path = format!("{at}/message{}", error.pointer);
     ServiceError::Malformed { detail: error.to_string(), path }
 }

@@ -41,7 +41,10 @@ pub(crate) async fn patch(
         scope: scope.clone(),
         title: request.title,
         description: request.description,
-        metadata: request.metadata.map(NewMetadata::Merged),
+        metadata: request.metadata.map(|patch| match patch {
+            Some(patch) => NewMetadata::Merged(patch),
+            None => NewMetadata::Whole(JsonMap::new()),
+        }),
         expected_version: request.expected_version,
     };
     writing::run(service, &request.session_id, change).await

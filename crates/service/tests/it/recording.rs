@@ -14,6 +14,7 @@ on_every_store!(
     a_request_that_is_repeated_adds_nothing,
     a_gap_is_refused_and_says_where_the_recording_stands,
     after_a_restart_the_open_loops_are_sent_again,
+    after_a_restart_events_within_an_open_loop_are_a_gap,
     a_recording_that_finishes_breaks_off_its_loops,
     a_line_that_is_no_event_is_refused_before_anything_is_recorded,
     loops_groups_chains_and_spawns_can_be_asked_for,
@@ -108,6 +109,41 @@ async fn after_a_restart_the_open_loops_are_sent_again(mut bed: TestService) {
     let statuses: Vec<&Value> =
         page["loops"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
     assert_eq!(statuses, ["completed", "completed"]);
+    assert_eq!(bed.texts("s").await, ["one?", "one.", "two?", "two."]);
+}
+
+/// A loop whose messages come one by one.
+fn spoken(loop_id: &str, second: i64, says: &str) -> Vec<Value> {
+    let message = |message| json!({"type": "MessageEnd", "loop_id": loop_id, "message": message});
+    vec![
+        json_of(AgentStart::new("agent", "s", loop_id, at(second))),
+        json!({"type": "TurnStart", "loop_id": loop_id, "turn_index": 0, "triggered_by": "User", "timestamp": at(second)}),
+        message(PhiMessage::user(format!("{says}?"), 1)),
+        message(PhiMessage::assistant("p", "m", format!("{says}."), 2)),
+        json_of(AgentEnd::without_messages(loop_id, at(second + 1))),
+    ]
+}
+
+async fn after_a_restart_events_within_an_open_loop_are_a_gap(mut bed: TestService) {
+    if !bed.service.store().capabilities().survives_restart {
+        return;
+    }
+    let events = [spoken("s.m.1", 1, "one"), spoken("s.m.2", 3, "two")].concat();
+    let answer =
+        record(&bed, json!({"recording_id": "r", "after": 0, "events": &events[..8]})).await;
+    assert_eq!((&answer["position"], &answer["resume_after"]), (&json!(8), &json!(5)));
+    bed.reopen().await;
+    let rest = json!({"recording_id": "r", "after": 8, "events": &events[8..], "finish": true});
+    let unnumbered = json!({"recording_id": "r", "events": &events[8..]});
+    for request in [rest, unnumbered] {
+        let refused = bed.call("session::record", request).await.unwrap_err();
+        assert_eq!(refused.code(), "session/recording_gap");
+        assert_eq!(refused.data(), Some(json!({"position": 0})));
+        assert!(refused.to_string().contains("s.m.2"), "{refused}");
+    }
+    let resume = json!({"recording_id": "r", "after": 5, "events": &events[5..], "finish": true});
+    let answer = record(&bed, resume).await;
+    assert_eq!(answer["position"], json!(10));
     assert_eq!(bed.texts("s").await, ["one?", "one.", "two?", "two."]);
 }
 

@@ -7,6 +7,7 @@ use crate::common::{TestService, user};
 on_every_store!(
     nodes_come_in_pages_with_what_they_say_now,
     messages_name_their_siblings,
+    siblings_are_messages_also_behind_labels,
     branches_are_compared_from_where_they_part,
 );
 
@@ -80,6 +81,52 @@ async fn messages_name_their_siblings(bed: TestService) {
     let root = bed.append(&id, json!({"message": user("r")})).await["entry_id"].clone();
     let path = bed.ok("session::path", json!({"session_id": id})).await;
     assert_eq!(path["messages"][0]["siblings"], json!([ids[0], root]));
+}
+
+/// Where a sibling is a label, the message that follows the label is meant.
+async fn siblings_are_messages_also_behind_labels(bed: TestService) {
+    let id = bed.create(json!({})).await;
+    let message = async |name: &str, parent: Option<&str>| {
+        let request = json!({"message": user(name), "entry_id": name, "parent_id": parent});
+        bed.append(&id, request).await;
+    };
+    let siblings = async |leaf: &str| {
+        let request = json!({"session_id": id, "from_entry_id": leaf});
+        let path = bed.ok("session::path", request).await;
+        path["messages"].as_array().unwrap().last().unwrap()["siblings"].clone()
+    };
+    let label = async |entry: &str| {
+        let request = json!({"session_id": id, "entry_id": entry, "label": "here"});
+        bed.ok("session::set-label", request).await;
+    };
+    message("m1", None).await;
+    message("m2", None).await;
+    label("m2").await;
+    label("m1").await;
+    message("m3", None).await;
+    message("m4", Some("m2")).await;
+    assert_eq!(siblings("m4").await, json!(["m3", "m4"]));
+    assert_eq!(siblings("m3").await, json!(["m3", "m4"]), "the same from either of them");
+    assert_eq!(siblings("m2").await, Value::Null);
+    // A label with nothing below it is no place to switch to.
+    message("m5", None).await;
+    label("m5").await;
+    message("m6", Some("m5")).await;
+    assert_eq!(siblings("m6").await, Value::Null);
+    // The leaf is the label's own entry, and whoever knows the message may append.
+    label("m6").await;
+    let described = bed.ok("session::describe", json!({"session_id": id})).await;
+    assert_ne!(described["active_leaf"], json!("m6"));
+    let next = json!({"message": user("m7"), "entry_id": "m7", "expected_leaf": "m6"});
+    bed.append(&id, next).await;
+    let leaf = described["active_leaf"].as_str().unwrap();
+    let (code, _) = bed
+        .err(
+            "session::append",
+            json!({"session_id": id, "message": user("late"), "expected_leaf": leaf}),
+        )
+        .await;
+    assert_eq!(code, "session/leaf_conflict");
 }
 
 async fn branches_are_compared_from_where_they_part(bed: TestService) {

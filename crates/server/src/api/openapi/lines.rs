@@ -68,7 +68,7 @@ fn delta_acknowledgement() -> Value {
     object(
         json!({
             "revision": { "type": "integer", "minimum": 0, "description": "The revision that is durable." },
-            "stop_reason": { "type": "string", "description": "Why the message ended, on the line for its end." },
+            "stop_reason": { "$ref": "#/components/schemas/StopReason", "description": "Why the message ended, on the line for its end." },
             "error": { "$ref": "#/components/schemas/Problem" },
         }),
         &[],

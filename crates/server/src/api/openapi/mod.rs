@@ -249,6 +249,44 @@ mod tests {
         }
     }
 
+    /// The server refuses members that a request does not have, and the document says so.
+    #[test]
+    fn request_bodies_have_no_other_members() {
+        let bodies = all().into_iter().filter_map(|(path, operation)| {
+            let body = operation.pointer("/requestBody/content/application~1json/schema")?;
+            Some((path, body.get("$ref")?.as_str()?.to_owned()))
+        });
+        let mut checked = 0;
+        for (path, reference) in bodies {
+            let schema = document().pointer(reference.strip_prefix('#').unwrap()).unwrap();
+            assert_eq!(schema["additionalProperties"], json!(false), "{path}");
+            checked += 1;
+        }
+        assert!(checked > 15, "{checked}");
+        let metadata = &document()["components"]["schemas"]["Metadata"];
+        assert_eq!(metadata["additionalProperties"], json!(true));
+    }
+
+    /// A stop reason is one of its words, also in the examples of events.
+    #[test]
+    fn examples_of_stop_reasons_are_stop_reasons() {
+        fn check(value: &Value, words: &[Value]) {
+            match value {
+                Value::Object(map) => {
+                    if let Some(reason) = map.get("stop_reason").filter(|reason| reason.is_string())
+                    {
+                        assert!(words.contains(reason), "{reason}");
+                    }
+                    map.values().for_each(|value| check(value, words));
+                }
+                Value::Array(items) => items.iter().for_each(|value| check(value, words)),
+                _ => {}
+            }
+        }
+        let words = &document()["components"]["schemas"]["StopReason"]["enum"];
+        check(document(), words.as_array().unwrap());
+    }
+
     #[test]
     fn what_is_in_the_path_is_not_in_the_body() {
         let body = &document()["components"]["schemas"]["AppendEntryRequest"]["properties"];

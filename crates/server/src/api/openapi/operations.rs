@@ -54,6 +54,10 @@ pub(super) fn operation(function: &Function, path: &str, components: &mut Compon
     if has_body && let Some(map) = operation.as_object_mut() {
         let is_required = required.iter().any(|name| !in_path.contains(&name.as_str()));
         remove_fields(&mut request, &in_path);
+        // The server refuses members that a request does not have.
+        if let Some(request) = request.as_object_mut() {
+            request.insert("additionalProperties".to_owned(), json!(false));
+        }
         let schema = components.name(request);
         map.insert(
             "requestBody".to_owned(),

@@ -139,10 +139,10 @@ fn delta() -> Value {
 
 fn finished() -> Value {
     let fields = json!({
-        "stop_reason": text("Why it ended."),
+        "stop_reason": { "$ref": "#/components/schemas/StopReason", "description": "Why it ended." },
         "native_stop_reason": text("The provider's own word for it."),
         "error_message": text("What went wrong."),
-        "error_kind": text("What kind of error it is."),
+        "error_kind": { "$ref": "#/components/schemas/ErrorKind", "description": "What kind of error it is." },
         "warnings": { "type": "array", "items": { "type": "string" }, "description": "Notices that did not stop it." },
         "usage": { "$ref": "#/components/schemas/Usage" },
         "model": text("The model that wrote it."),
