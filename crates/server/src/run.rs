@@ -28,8 +28,8 @@ use crate::settings::{Applier, AskError, Environment, Sources, mark, offer, serv
 use crate::shutdown::{Shutdown, ShutdownSwitch, shutdown_switch};
 use crate::stores::OpenError;
 use crate::tasks::{
-    close_abandoned_streams, keep_index, look_at_store_first, measure_store, sweep_trash,
-    watch_settings, watch_store,
+    close_abandoned_streams, keep_index, look_at_store_first, measure_store, sweep_keys,
+    sweep_trash, watch_settings, watch_store,
 };
 
 /// Connects to an iii engine.
@@ -249,6 +249,7 @@ impl Server {
         let service = Service::new(store, place.clock.clone(), place.entropy.clone());
         service.set_search_index(sources.open_index(&config)?);
         service.set_open_streams(place.shared.clone());
+        service.set_used_keys(place.shared.clone());
         service.set_settings(service_settings(&config));
         let rules = sources.rules(&config, &tokens);
         let guard = Guard::new(rules, place.clock.clone(), place.entropy.clone());
@@ -343,6 +344,7 @@ impl Server {
         self.tasks.spawn(measure_store(self.app.clone()));
         self.tasks.spawn(keep_index(self.app.clone()));
         self.tasks.spawn(close_abandoned_streams(self.app.clone()));
+        self.tasks.spawn(sweep_keys(self.app.clone()));
     }
 
     /// The address of HTTP.

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use super::body::{NDJSON, media_type, too_large};
 use super::body_lines::{BodyLines, LineError};
+use super::conditions::refuse_key;
 use super::fields::{Field, fields, from_query};
 use super::problem::Problem;
 use crate::app::{App, Place};
@@ -35,6 +36,8 @@ pub(crate) fn record_fields() -> Vec<Field> {
 pub(crate) async fn record(State(app): State<App>, request: Request) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
+    let hint = "Send `recording_id`: events that were recorded are not recorded again.";
+    refuse_key(&parts.headers, hint)?;
     check_content_type(&parts.headers)?;
     let asked = from_query(parts.uri.query().unwrap_or_default(), &record_fields());
     let asked = asked.map_err(|error| {
