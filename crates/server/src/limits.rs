@@ -146,5 +146,7 @@ pub const DAMAGED_SESSIONS_NAMED_MAX: usize = 100;
 
 /// How long a closing server waits for running requests.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
+/// How often some of the idempotency keys are checked for those whose time has ended.
+pub const KEY_SWEEP: Duration = Duration::from_secs(10);
 /// How often the trash is checked for sessions whose retention has ended.
 pub const TRASH_SWEEP: Duration = Duration::from_secs(3600);

@@ -28,7 +28,7 @@ use crate::settings::{Applier, AskError, Environment, Sources, mark, offer, serv
 use crate::shutdown::{Shutdown, ShutdownSwitch, shutdown_switch};
 use crate::stores::OpenError;
 use crate::tasks::{
-    check_store_first, close_abandoned_streams, keep_index, measure_store, sweep_trash,
+    check_store_first, close_abandoned_streams, keep_index, measure_store, sweep_keys, sweep_trash,
     watch_settings, watch_store,
 };
 
@@ -249,6 +249,7 @@ impl Server {
         let service = Service::new(store, resources.clock.clone(), resources.entropy.clone());
         service.set_search_index(sources.open_index(&config)?);
         service.set_open_streams(resources.shared.clone());
+        service.set_used_keys(resources.shared.clone());
         service.set_settings(service_settings(&config));
         let rules = sources.rules(&config, &tokens);
         let guard = Guard::new(rules, resources.clock.clone(), resources.entropy.clone());
@@ -348,6 +349,7 @@ impl Server {
         self.tasks.spawn(measure_store(self.app.clone()));
         self.tasks.spawn(keep_index(self.app.clone()));
         self.tasks.spawn(close_abandoned_streams(self.app.clone()));
+        self.tasks.spawn(sweep_keys(self.app.clone()));
     }
 
     /// The address of HTTP.

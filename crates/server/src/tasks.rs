@@ -11,8 +11,8 @@ use crate::app::App;
 use crate::guard::TOKENS_FILE;
 use crate::inspection::StoreDirectory;
 use crate::limits::{
-    MEASURE_PAUSE_MAX, MEASURE_PAUSE_MIN, MEASURE_PAUSE_SHARE, SETTINGS_POLL, STREAM_SWEEP_MAX,
-    STREAM_SWEEP_MIN, TRASH_SWEEP,
+    KEY_SWEEP, MEASURE_PAUSE_MAX, MEASURE_PAUSE_MIN, MEASURE_PAUSE_SHARE, SETTINGS_POLL,
+    STREAM_SWEEP_MAX, STREAM_SWEEP_MIN, TRASH_SWEEP,
 };
 use crate::settings::{Applier, FileMark, mark};
 
@@ -98,6 +98,15 @@ pub(crate) async fn sweep_trash(app: App) {
         }
         if !pause(&app, TRASH_SWEEP).await {
             return;
+        }
+    }
+}
+
+/// Forgets what idempotency keys were used for when their time has ended.
+pub(crate) async fn sweep_keys(app: App) {
+    while pause(&app, KEY_SWEEP).await {
+        if let Err(error) = app.service.forget_ended_keys().await {
+            tracing::warn!(code = error.code(), "ended idempotency keys could not be removed");
         }
     }
 }

@@ -1,10 +1,12 @@
 //! What a function answers, before it is printed, and what HTTP says beside it.
 
 use bough_session::{EntryId, SessionId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::error::ServiceError;
+use crate::scope::Right;
 
 /// The answer of a function. It is printed once, in the form that its surface needs.
 pub struct Answer {
@@ -20,7 +22,8 @@ pub struct Answer {
 }
 
 /// What an `ETag` names.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Tag {
     /// A session as it was before the call.
     Session,
@@ -64,12 +67,33 @@ pub enum Precondition {
 /// What repeating a request with the same `Idempotency-Key` means to a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
-    /// Nothing: doing it twice is the same as doing it once.
+    /// Nothing: it only reads.
     Harmless,
     /// Ids that the function draws are made from the key, so that the repeated request finds what the first one made.
     ByKey,
     /// A key is not enough; the request must name the revision that it expects.
     ByRevision,
+    /// The answer is kept with the key, and the repeated request gets it.
+    Kept,
+    /// The function is between instances of a store, and takes no key.
+    Refused,
+}
+
+impl Repeat {
+    /// What repeating means to functions of a right that do not say it themselves.
+    pub(crate) const fn usual(right: Right) -> Self {
+        match right {
+            Right::Read | Right::Metrics => Self::Harmless,
+            Right::Write | Right::Admin => Self::Kept,
+            Right::Bridge => Self::Refused,
+        }
+    }
+
+    /// Whether a function takes a key, and the same key means the same request.
+    #[must_use]
+    pub const fn is_by_key(self) -> bool {
+        matches!(self, Self::ByKey | Self::Kept)
+    }
 }
 
 /// How the facts that HTTP needs are found in an answer of one type.
@@ -92,6 +116,11 @@ impl Answer {
             stale: facts.stale.and_then(|stale| stale(&answer)),
             body: Box::new(answer),
         }
+    }
+
+    /// The answer of an earlier call with the same key.
+    pub(crate) fn of_earlier_call(body: Box<RawValue>, tag: Option<Tag>) -> Self {
+        Self { body: Box::new(body), tag, made: None, is_replay: true, stale: None }
     }
 
     /// The answer as JSON text.

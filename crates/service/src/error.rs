@@ -152,6 +152,9 @@ pub enum ServiceError {
         /// What was made: `entry e` or `session s`.
         what: String,
     },
+    /// The key of the call was used before, for another one.
+    #[error("the Idempotency-Key was used before, for another request")]
+    KeyReused,
     /// The entry is at another revision than the caller expected.
     #[error("the entry is at revision {revision}, not at the expected one")]
     RevisionConflict {
@@ -284,7 +287,7 @@ impl ServiceError {
             Self::VersionConflict { .. } => "session/version_conflict",
             Self::DocumentConflict { .. } => "session/document_conflict",
             Self::DocumentNotFound { .. } => "session/document_not_found",
-            Self::OtherContent { .. } => "session/other_content",
+            Self::OtherContent { .. } | Self::KeyReused => "session/other_content",
             Self::RevisionConflict { .. } => "session/revision_conflict",
             Self::NotStreaming { .. } => "session/not_streaming",
             Self::OtherIncarnation { .. } => "session/other_life",
@@ -328,6 +331,7 @@ impl ServiceError {
             Self::Limit(LimitError::TooLarge { .. }) => 413,
             Self::ParentNotFound { .. }
             | Self::OtherContent { .. }
+            | Self::KeyReused
             | Self::InvalidEntryKind { .. }
             | Self::DetailsNotSupported { .. }
             | Self::EmptyBatch => 422,
@@ -378,7 +382,7 @@ impl ServiceError {
                 "Read the document again, then repeat the change on its present version."
             }
             Self::DocumentNotFound { .. } => "List the documents with GET /v1/kv/{scope}.",
-            Self::OtherContent { .. } => {
+            Self::OtherContent { .. } | Self::KeyReused => {
                 "Repeat the request unchanged, or use a new Idempotency-Key or entry_id for different content."
             }
             Self::RevisionConflict { .. } => {

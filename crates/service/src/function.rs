@@ -89,6 +89,16 @@ impl Function {
         (self.response_schema)()
     }
 
+    /// Calls it, whether or not it was called before.
+    pub(crate) async fn run(
+        &self,
+        service: &Service,
+        scope: &Scope,
+        request: Request,
+    ) -> Result<Answer, ServiceError> {
+        (self.handler)(service.clone(), scope.clone(), request).await
+    }
+
     /// Whether the function only reads.
     #[must_use]
     pub fn is_read(&self) -> bool {

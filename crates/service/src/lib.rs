@@ -39,6 +39,7 @@ mod service;
 mod settings;
 mod table;
 mod terms;
+mod used_keys;
 mod writing;
 
 pub use answer::{Answer, Precondition, Repeat, Tag, TagKind};

@@ -4,6 +4,12 @@ use std::time::Duration;
 
 /// How long an idempotency key means the call that it was first used for, by default.
 pub const IDEMPOTENCY_KEYS: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Largest answer that is kept with an idempotency key, in bytes. After a larger one, a repeated call is carried out again.
+pub const KEPT_ANSWER_BYTES_MAX: usize = 16 * 1024;
+/// How often a call tries to note its key while others note the same one.
+pub const KEY_ATTEMPTS_MAX: u32 = 8;
+/// Idempotency keys that a sweep for ended ones reads.
+pub const KEYS_PER_SWEEP: usize = 4096;
 /// How far the clocks of servers on one store may be apart.
 pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(60);
 /// How often a write tries again when others keep changing the session under it.

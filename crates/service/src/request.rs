@@ -73,6 +73,23 @@ impl Request {
         self.get(name)?.as_str().map(ToOwned::to_owned)
     }
 
+    /// Its members with their JSON, in the order of their names; without those that are `null`.
+    pub(crate) fn members(&self) -> Vec<(&str, String)> {
+        let mut members: Vec<(&str, String)> = match &self.0 {
+            Form::Value(value) => {
+                let members = value.as_object().into_iter().flatten();
+                members.map(|(name, value)| (name.as_str(), value.to_string())).collect()
+            }
+            Form::Members(members) => {
+                let members = members.0.iter();
+                members.map(|(name, raw)| (name.as_str(), raw.get().to_owned())).collect()
+            }
+        };
+        members.retain(|(_, json)| json != "null");
+        members.sort();
+        members
+    }
+
     /// Adds a member. Says `false`, and changes nothing, where the request has it with another value.
     pub fn put(&mut self, name: &str, value: Value) -> bool {
         match self.get(name) {

@@ -16,6 +16,7 @@ use crate::runtime::Runtime;
 use crate::search::SearchSlot;
 use crate::settings::{Settings, SharedSettings};
 use crate::terms::{CallTerms, KeyedIds, key_window};
+use crate::used_keys::UsedKeys;
 
 /// Every session rule, over one store at a time. Cheap to clone; all clones are the same service.
 ///
@@ -26,6 +27,10 @@ pub struct Service {
     shared: Arc<Shared>,
     /// The source of ids, in a call that may be repeated.
     keyed: Option<Arc<KeyedIds>>,
+    /// Names the key of a call among all keys of its tenant.
+    tenant_key: Option<[u8; 32]>,
+    /// Whether a call with the same key began before, and nobody knows whether it was carried out.
+    began_before: Arc<AtomicBool>,
     /// The incarnation of a session that a call means.
     incarnation: Option<Incarnation>,
     /// Whether the call was carried out before.
@@ -40,6 +45,7 @@ struct Shared {
     runtime: RwLock<Arc<Runtime>>,
     search: SearchSlot,
     open_streams: OnceLock<Arc<OpenStreams>>,
+    used_keys: OnceLock<Arc<UsedKeys>>,
     /// Counts the stores so far, so that feeds notice a swap.
     swaps: watch::Sender<u64>,
 }
@@ -57,9 +63,17 @@ impl Service {
             runtime: RwLock::new(Arc::new(runtime)),
             search: SearchSlot::default(),
             open_streams: OnceLock::new(),
+            used_keys: OnceLock::new(),
             swaps: watch::Sender::new(0),
         };
-        Self { shared: Arc::new(shared), keyed: None, incarnation: None, is_replay: Arc::default() }
+        Self {
+            shared: Arc::new(shared),
+            keyed: None,
+            tenant_key: None,
+            began_before: Arc::default(),
+            incarnation: None,
+            is_replay: Arc::default(),
+        }
     }
 
     /// The same service, for one call on these terms.
@@ -67,8 +81,29 @@ impl Service {
     pub fn on_terms(&self, terms: CallTerms) -> Self {
         let window = key_window(self.now_ms(), self.settings().idempotency_keys);
         let keyed = terms.key.map(|key| Arc::new(KeyedIds::new(key, window)));
-        let is_replay = Arc::default();
-        Self { shared: self.shared.clone(), keyed, incarnation: terms.incarnation, is_replay }
+        Self {
+            shared: self.shared.clone(),
+            keyed,
+            tenant_key: terms.tenant_key,
+            began_before: Arc::default(),
+            incarnation: terms.incarnation,
+            is_replay: Arc::default(),
+        }
+    }
+
+    /// Names the key of this call among all keys of its tenant.
+    pub(crate) const fn tenant_key(&self) -> Option<[u8; 32]> {
+        self.tenant_key
+    }
+
+    /// Notes that a call with the same key began before, and did not end as far as is known.
+    pub(crate) fn note_began_before(&self) {
+        self.began_before.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether what this call finds may be its own first try.
+    pub(crate) fn began_before(&self) -> bool {
+        self.began_before.load(Ordering::Relaxed)
     }
 
     /// Notes that this call was carried out before, and changed nothing now.
@@ -181,6 +216,10 @@ impl Service {
 
     pub(crate) fn open_streams_slot(&self) -> &OnceLock<Arc<OpenStreams>> {
         &self.shared.open_streams
+    }
+
+    pub(crate) fn used_keys_slot(&self) -> &OnceLock<Arc<UsedKeys>> {
+        &self.shared.used_keys
     }
 
     pub(crate) fn swaps(&self) -> watch::Receiver<u64> {

@@ -21,6 +21,7 @@ use crate::request::Request;
 use crate::rules;
 use crate::scope::{Right, Scope};
 use crate::service::Service;
+use crate::used_keys;
 
 /// Every function, in the order in which documents list them.
 #[must_use]
@@ -59,7 +60,10 @@ impl Service {
         function: &Function,
         request: Request,
     ) -> Result<Answer, ServiceError> {
-        (function.handler)(self.clone(), scope.clone(), request).await
+        match self.tenant_key().filter(|_| function.repeat.is_by_key()) {
+            Some(key) => used_keys::answer_once(self, scope, *function, request, key).await,
+            None => function.run(self, scope, request).await,
+        }
     }
 }
 
@@ -96,7 +100,7 @@ macro_rules! functions {
                 right: Right::$right,
                 route: $route,
                 precondition: given!($(Some(Precondition::$precondition))?; None),
-                repeat: given!($(Repeat::$repeat)?; Repeat::Harmless),
+                repeat: given!($(Repeat::$repeat)?; Repeat::usual(Right::$right)),
                 tag: given!($(Some(TagKind::$kind))?; None),
                 makes_session: given!($({ let _: fn(&$response) -> _ = $made; true })?; false),
                 request_schema: schema::<$request>,
@@ -246,7 +250,7 @@ functions! {
         "List the ends of a session's branches, with depth, last activity and label.";
     "session::set-label" set_label = rules::branching::set_label, (SetLabelRequest) -> SetLabelResponse,
         Write, at(Put, "/v1/sessions/{session_id}/entries/{entry_id}/label"),
-        "Name an entry, or take its name away; fires session::label-changed.", repeat ByKey;
+        "Name an entry, or take its name away; fires session::label-changed.";
     "session::raw" raw = rules::raw::raw, (RawRequest) -> StoreAnswer, Read, at(Get, "/v1/sessions/{session_id}/raw"),
         "Read a session as its store keeps it, every branch and every record: for exports and whole trees.";
     "session::usage" usage = rules::views::usage, (UsageRequest) -> UsageResponse, Read, at(Get, "/v1/sessions/{session_id}/usage"),

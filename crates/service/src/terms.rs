@@ -15,6 +15,9 @@ pub struct CallTerms {
     /// Names the call. Ids that the service would draw are made from it, so that the same call, made again, finds what it did
     /// the first time.
     pub key: Option<[u8; 32]>,
+    /// Names the key of the call among all keys of its tenant. The service keeps what each was used for, and refuses it for
+    /// another call.
+    pub tenant_key: Option<[u8; 32]>,
     /// The incarnation of the session that the call is for; in another one it is refused.
     pub incarnation: Option<Incarnation>,
 }

@@ -1,14 +1,15 @@
 //! One HTTP request, one call of a function.
 
 use bough_store::StoreExt;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
 
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, RawPathParams, Request as HttpRequest, State};
 use axum::response::{IntoResponse, Response};
 use bough_service::{
-    Answer, Function, Method, Request, ServiceError, SessionCursor, Tag, TagKind, function,
-    session_version,
+    Answer, Function, Method, Request, Right, ServiceError, SessionCursor, Tag, TagKind, function,
+    functions, session_version,
 };
 use bough_session::{Incarnation, SessionId};
 use http::header::{CONTENT_TYPE, ETAG, LOCATION};
@@ -97,20 +98,43 @@ async fn call_by_name(
 ) -> Result<Response, Problem> {
     let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
     caller.scope.may_call(function)?;
+    from_query(parts.uri.query().unwrap_or_default(), &[]).map_err(bad_query)?;
     let mut request = read_request(&parts.headers, body, app.limits().body_bytes).await?;
+    if let Some(fields) = fields_by_name(function) {
+        check_names(&request, fields, &[])?;
+    }
     let conditions = Conditions::of(function, &parts.headers, &caller, &mut request)?;
     let begun = app.clock.monotonic();
     let answer = app.call_on_terms(&caller.scope, function, request, conditions.terms()).await;
     let answer = answer.map_err(|error| conditions.problem(error)).and_then(|answer| {
-        if conditions.has_precondition() {
-            conditions.check(&answer)?;
-        }
+        conditions.check(&answer)?;
         Ok(answer)
     });
     app.count_call(function, begun, answer.is_ok());
     let answer = answer?;
-    let kind = HeaderValue::from_static("application/json");
-    Ok(([(CONTENT_TYPE, kind)], answer.to_json()?).into_response())
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.extend(replay_header(&answer));
+    Ok((headers, answer.to_json()?).into_response())
+}
+
+/// The fields of a function that is called by its name. `None` for the protocol of stores, whose requests have several
+/// forms.
+fn fields_by_name(function: &Function) -> Option<&'static [Field]> {
+    static FIELDS: LazyLock<HashMap<&'static str, Vec<Field>>> = LazyLock::new(|| {
+        let known = functions().iter().filter(|function| function.right != Right::Bridge);
+        known.map(|function| (function.id, fields(function))).collect()
+    });
+    FIELDS.get(function.id).map(Vec::as_slice)
+}
+
+/// Says that the same call was carried out before.
+fn replay_header(answer: &Answer) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    if answer.is_replay {
+        headers.insert("idempotency-replayed", HeaderValue::from_static("true"));
+    }
+    headers
 }
 
 /// Does something, unless it takes too long.
@@ -264,9 +288,7 @@ impl Asked<'_> {
             status = StatusCode::CREATED;
             headers.extend(location(made));
         }
-        if answer.is_replay {
-            headers.insert("idempotency-replayed", HeaderValue::from_static("true"));
-        }
+        headers.extend(replay_header(answer));
         Ok((status, headers, body).into_response())
     }
 }

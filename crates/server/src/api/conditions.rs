@@ -20,6 +20,9 @@ use super::problem::Problem;
 use crate::guard::Caller;
 use crate::limits::IDEMPOTENCY_KEY_BYTES_MAX;
 
+/// The header with the key of a request.
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
 /// An opaque tag for a text: quoted, and only with characters that a header can hold.
 pub(crate) fn tag(text: &str) -> String {
     let mut tag = String::from("\"");
@@ -70,7 +73,16 @@ pub(crate) fn entry_tag(incarnation: Incarnation, revision: u64) -> String {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conditions {
     if_match: IfMatch,
-    key: Option<[u8; 32]>,
+    keys: Option<CallKeys>,
+}
+
+/// What an `Idempotency-Key` names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct CallKeys {
+    /// The call of one function on one session.
+    call: [u8; 32],
+    /// The key itself, among those of its tenant; `None` where the key is not what makes the call repeatable.
+    tenant: Option<[u8; 32]>,
 }
 
 /// The condition of `If-Match`.
@@ -91,22 +103,21 @@ impl Conditions {
         request: &mut Request,
     ) -> Result<Self, Problem> {
         let if_match = apply_if_match(function.precondition, headers, request)?;
-        let key = idempotency_key(function, headers, &caller.scope, request)?;
-        Ok(Self { if_match, key })
+        let keys = idempotency_key(function, headers, &caller.scope, request)?;
+        Ok(Self { if_match, keys })
     }
 
-    pub(crate) const fn terms(self) -> CallTerms {
-        CallTerms { key: self.key, incarnation: self.if_match.incarnation }
+    pub(crate) fn terms(self) -> CallTerms {
+        CallTerms {
+            key: self.keys.map(|keys| keys.call),
+            tenant_key: self.keys.and_then(|keys| keys.tenant),
+            incarnation: self.if_match.incarnation,
+        }
     }
 
     /// The incarnation of the session that the caller named.
     pub(crate) const fn incarnation(self) -> Option<Incarnation> {
         self.if_match.incarnation
-    }
-
-    /// Whether `If-Match` asks for something.
-    pub(crate) const fn has_precondition(self) -> bool {
-        self.if_match.is_there
     }
 
     /// A conflict with a header is a failed precondition; with a field of the body, a conflict.
@@ -208,6 +219,14 @@ fn no_precondition() -> Problem {
     Problem::bad_request(detail, hint)
 }
 
+/// Refuses an `Idempotency-Key` of a request that is not made repeatable by one.
+pub(crate) fn refuse_key(headers: &HeaderMap, hint: &'static str) -> Result<(), Problem> {
+    if !headers.contains_key(IDEMPOTENCY_KEY) {
+        return Ok(());
+    }
+    Err(Problem::bad_request("this request takes no Idempotency-Key", hint))
+}
+
 /// The key that makes a request repeatable. Ids that the service would draw are derived from it, so the same key means
 /// the same entries or session, also after a restart. `None` if the caller gave no `Idempotency-Key`.
 ///
@@ -217,14 +236,17 @@ fn idempotency_key(
     headers: &HeaderMap,
     scope: &Scope,
     request: &Request,
-) -> Result<Option<[u8; 32]>, Problem> {
-    let Some(key) = headers.get("idempotency-key") else {
+) -> Result<Option<CallKeys>, Problem> {
+    let Some(key) = headers.get(IDEMPOTENCY_KEY) else {
         return Ok(None);
     };
     let key = key.as_bytes();
     if key.is_empty() || key.len() > IDEMPOTENCY_KEY_BYTES_MAX {
         let detail = format!("Idempotency-Key has 1 to {IDEMPOTENCY_KEY_BYTES_MAX} bytes");
         return Err(Problem::bad_request(detail, "Use a fresh UUID for each new request."));
+    }
+    if function.repeat == Repeat::Refused {
+        refuse_key(headers, "Send it without: only instances of one store call this function.")?;
     }
     if function.repeat == Repeat::ByRevision && request.get("expected_revision").is_none() {
         // A step creates nothing that could be found again; its revision identifies it.
@@ -235,13 +257,19 @@ fn idempotency_key(
     let named = request.text("session_id").or_else(|| request.text("scope"));
     let session = named.unwrap_or_default();
     let tenant = Value::Object(scope.metadata().clone()).to_string();
-    let parts = ["bough idempotency key", &tenant, function.id, &session].map(str::as_bytes);
-    let mut hash = Sha256::new();
-    for part in parts.into_iter().chain([key]) {
-        hash.update(part.len().to_be_bytes());
-        hash.update(part);
-    }
-    Ok(Some(hash.finalize().into()))
+    let digest = |parts: &[&str]| -> [u8; 32] {
+        let mut hash = Sha256::new();
+        for part in parts.iter().map(|part| part.as_bytes()).chain([key]) {
+            hash.update(part.len().to_be_bytes());
+            hash.update(part);
+        }
+        hash.finalize().into()
+    };
+    let is_by_key = function.repeat.is_by_key();
+    Ok(Some(CallKeys {
+        call: digest(&["bough idempotency key", &tenant, function.id, &session]),
+        tenant: is_by_key.then(|| digest(&["bough idempotency key of a tenant", &tenant])),
+    }))
 }
 
 #[cfg(test)]
@@ -343,6 +371,7 @@ mod tests {
             idempotency_key(function(id), &headers("idempotency-key", key), &scope, &request)
                 .unwrap()
                 .unwrap()
+                .call
         };
         let one = key("session::append", "k", "a", "s");
         assert_eq!(key("session::append", "k", "a", "s"), one);

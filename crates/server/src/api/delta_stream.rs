@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 
 use super::body::{NDJSON, media_type};
 use super::calls::check_in_path;
+use super::conditions::refuse_key;
 use super::delta_lines::{DeltaLine, DeltaLines, NoMore};
 use super::problem::Problem;
 use crate::app::{App, Permit};
@@ -35,6 +36,7 @@ pub(crate) async fn append_deltas(
     let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
     check_in_path("session_id", &session_id)?;
     check_in_path("entry_id", &entry_id)?;
+    refuse_key(&parts.headers, "Read the message's revision, and go on from there.")?;
     let session_id = SessionId::from_stored(session_id);
     let entry_id = EntryId::from_stored(entry_id);
     let revision = app.service.streaming_revision(&caller.scope, &session_id, &entry_id).await?;

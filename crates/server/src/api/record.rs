@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use super::body::{NDJSON, media_type, too_large};
 use super::body_lines::{BodyLines, LineError};
+use super::conditions::refuse_key;
 use super::delta_lines::NOT_JSON;
 use super::fields::{Field, fields, from_query};
 use super::problem::Problem;
@@ -39,6 +40,8 @@ pub(crate) async fn record(State(app): State<App>, request: Request) -> Result<R
     // Check before the body is read: the server does not wait for a caller without the right.
     let function = bough_service::function("session::record").ok_or_else(Problem::internal)?;
     caller.scope.may_call(function)?;
+    let hint = "Send `recording_id`: events that were recorded are not recorded again.";
+    refuse_key(&parts.headers, hint)?;
     check_content_type(&parts.headers)?;
     let asked = from_query(parts.uri.query().unwrap_or_default(), &record_fields());
     let asked = asked.map_err(|error| {

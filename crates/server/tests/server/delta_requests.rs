@@ -135,8 +135,8 @@ async fn what_cannot_be_taken_is_said_in_the_answer() {
 /// A line that is no delta is named, with what is wrong with it and not the parser's words.
 #[tokio::test]
 async fn a_line_that_is_no_delta_is_told_in_words_of_json() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     begin(&client).await;
     for (line, code, words) in [
         ("{\"block\":0,\"txt\":\"x\"}", "http/unknown_member", "did you mean `text`?"),

@@ -151,7 +151,7 @@ async fn a_message_comes_back_in_its_own_format_and_in_others() {
     let page = client.get(&format!("{messages}?format=openai-chat")).await.ok();
     let item = &page["messages"][0];
     assert_eq!(item["message"]["role"], "assistant");
-    assert!(!item["losses"].as_array().unwrap().is_empty(), "the mark has no place there: {item}");
+    assert!(!item["losses"].as_array().unwrap().is_empty(), "the mark has no test there: {item}");
     let plain = client.get(&messages).await.ok();
     assert_eq!(plain["messages"][0]["message"]["content"][0]["text"], "hi");
     assert_eq!(plain["messages"][0]["revision"], 0);
@@ -331,8 +331,8 @@ async fn an_entry_whose_parent_is_null_begins_a_new_tree() {
 /// The member that is wrong is named by its path, also inside a message, in words of JSON.
 #[tokio::test]
 async fn a_wrong_member_of_a_message_is_named_by_its_path() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let session = new_session(&client).await;
     let entries = format!("/v1/sessions/{session}/entries");
     let check = async |path: &str, body: Value, at: &str, words: &str| {
@@ -385,8 +385,8 @@ async fn a_wrong_member_of_a_message_is_named_by_its_path() {
 /// As RFC 7396 has it: `null` removes.
 #[tokio::test]
 async fn null_in_a_patch_removes() {
-    let place = Place::in_memory().await;
-    let client = place.client();
+    let test = TestServer::in_memory().await;
+    let client = test.client();
     let made = json!({"title": "t", "description": "d", "metadata": {"a": 1, "b": 2}});
     client.put("/v1/sessions/s", made).await;
     let meta =

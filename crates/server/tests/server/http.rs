@@ -98,8 +98,11 @@ async fn the_same_idempotency_key_is_the_same_request() {
     assert_eq!(first, again);
     assert!(first.get("created").is_none(), "the answer is the one of session::create");
     let entries = format!("/v1/sessions/{}/entries", first["session_id"].as_str().unwrap());
-    let one = client.post(&entries, user("x")).await.ok();
-    assert_eq!(client.post(&entries, user("x")).await.ok(), one);
+    // A key is for one request of any kind.
+    assert_eq!(client.post(&entries, user("x")).await.problem(422), "session/other_content");
+    let keyed = client.with("idempotency-key", "k-3");
+    let one = keyed.post(&entries, user("x")).await.ok();
+    assert_eq!(keyed.post(&entries, user("x")).await.ok(), one);
     let other = client.with("idempotency-key", "k-2").post(&entries, user("x")).await.ok();
     assert_ne!(other["entry_id"], one["entry_id"]);
     let long = client.with("idempotency-key", &"k".repeat(300));
@@ -234,11 +237,42 @@ async fn a_member_that_nobody_knows_is_refused_with_the_name_that_is_meant() {
     let problem = refused.json();
     assert_eq!(problem["errors"][0]["path"], "/expected_Leaf");
     assert!(problem["detail"].as_str().unwrap().contains("did you mean `expected_leaf`?"));
-    // A call by name is a call of the bus, where an engine adds members of its own.
-    let mut by_name = user("x");
-    by_name["session_id"] = json!(id);
-    by_name["_caller_worker_id"] = json!("w");
-    client.post("/v1/call/session::append", by_name).await.ok();
+    // A call by name has the same rules.
+    for function in ["session::append", "session::append-entry"] {
+        let mut by_name = body.clone();
+        by_name["session_id"] = json!(id);
+        let refused = client.post(&format!("/v1/call/{function}"), by_name).await;
+        assert_eq!(refused.problem(400), "http/unknown_member", "{function}");
+        let detail = refused.json()["detail"].as_str().unwrap().to_owned();
+        assert!(detail.contains("did you mean `expected_leaf`?"), "{function}: {detail}");
+    }
+    let query = client.post("/v1/call/session::get?session_id=x", json!({"session_id": id})).await;
+    assert_eq!(query.problem(400), "http/bad_request");
+    let page = client.get(&format!("/v1/sessions/{id}/messages")).await.ok();
+    assert_eq!(page["messages"], json!([]), "nothing was appended");
+    // On the bus an engine adds members of its own.
+    let mut on_bus = user("x");
+    on_bus["session_id"] = json!(id);
+    on_bus["_caller_worker_id"] = json!("w");
+    let answer = test.worker().await.call("session::append", on_bus).await;
+    assert!(answer["entry_id"].is_string(), "{answer}");
+}
+
+#[tokio::test]
+async fn a_stale_revision_is_a_conflict_by_name_too() {
+    let test = TestServer::in_memory().await;
+    let client = test.client();
+    let id = new_session(&client).await;
+    let entries = format!("/v1/sessions/{id}/entries");
+    let entry = client.post(&entries, user("x")).await.ok()["entry_id"].clone();
+    let content = json!([{"type": "text", "text": "y"}]);
+    let mut body = json!({"session_id": id, "entry_id": entry, "content": content});
+    body["expected_revision"] = json!(7);
+    let stale = client.post("/v1/call/session::update-message", body.clone()).await;
+    assert_eq!(stale.problem(409), "session/revision_conflict");
+    // The bus keeps session-manager's answer.
+    let answer = test.worker().await.call("session::update-message", body).await;
+    assert_eq!(answer, json!({"updated": false, "revision": 0}));
 }
 
 #[tokio::test]

@@ -113,8 +113,8 @@ async fn recording_needs_the_right_to_write() {
 async fn rights_are_checked_before_the_body() {
     let dir = std::sync::Arc::new(tempfile::tempdir().unwrap());
     let reads = token(dir.path(), json!({}), &[Right::Read]);
-    let place = Place::again(dir).await;
-    let reader = recorder(&place).with_token(&reads).with("content-length", "50000000");
+    let test = TestServer::again(dir).await;
+    let reader = recorder(&test).with_token(&reads).with("content-length", "50000000");
     let refused = reader.send("POST", "/v1/record", None).await;
     assert_eq!(refused.problem(403), "session/forbidden");
 }

@@ -35,8 +35,12 @@ pub(crate) async fn finish_message(
     let session_id = request.session_id.clone();
     let entry_id = request.entry_id.clone();
     let end = End::Requested(Box::new(request));
-    let command = Finishing { scope: scope.clone(), entry_id: entry_id.clone(), end };
-    let answer = writing::run(service, &session_id, command).await?;
+    let may_be_done = service.began_before();
+    let command = Finishing { scope: scope.clone(), entry_id: entry_id.clone(), end, may_be_done };
+    let (answer, was_done) = writing::run(service, &session_id, command).await?;
+    if was_done {
+        service.note_replay();
+    }
     note_end(service, &session_id, &entry_id).await;
     Ok(answer)
 }
@@ -67,7 +71,8 @@ pub(crate) async fn abort(
     revision: u64,
 ) -> Result<bool, ServiceError> {
     let end = End::Abandoned { revision };
-    let command = Finishing { scope: scope.clone(), entry_id: entry_id.clone(), end };
+    let command =
+        Finishing { scope: scope.clone(), entry_id: entry_id.clone(), end, may_be_done: false };
     match writing::run(service, session_id, command).await {
         Ok(_) => {
             note_end(service, session_id, entry_id).await;
@@ -120,6 +125,8 @@ struct Finishing {
     scope: Scope,
     entry_id: EntryId,
     end: End,
+    /// Whether the same request may have ended the stream.
+    may_be_done: bool,
 }
 
 /// How a stream ends.
@@ -135,7 +142,8 @@ enum End {
 
 #[async_trait]
 impl Command for Finishing {
-    type Answer = FinishMessageResponse;
+    /// The answer, and whether the same request ended the stream before.
+    type Answer = (FinishMessageResponse, bool);
 
     async fn decide(
         &mut self,
@@ -148,7 +156,10 @@ impl Command for Finishing {
         };
         let (from, message) = (stream.entry.revision, stream.entry.message());
         let Some(AgentMessage::Assistant(message)) = message.as_deref().filter(|_| is_open) else {
-            return Err(ServiceError::not_streaming(&self.entry_id, from));
+            return match self.done_before(&stream.entry) {
+                Some(answer) => Ok(Decision::Nothing((answer, true))),
+                None => Err(ServiceError::not_streaming(&self.entry_id, from)),
+            };
         };
         let finish = match &self.end {
             End::Requested(request) => requested_end(request, message)?,
@@ -160,16 +171,35 @@ impl Command for Finishing {
             revision: from.saturating_add(1),
             stop_reason: finish.stop_reason.unwrap_or(message.stop_reason),
         };
-        let revision = Revision {
+        let revision = self.revision(from, message, finish);
+        Ok(Decision::Append(vec![Record::Revision(revision)], (answer, false)))
+    }
+}
+
+impl Finishing {
+    /// The answer to the same request before, if the message ended as this one says.
+    fn done_before(&self, entry: &Entry) -> Option<FinishMessageResponse> {
+        let End::Requested(request) = &self.end else { return None };
+        let message = entry.message().filter(|_| self.may_be_done)?;
+        let AgentMessage::Assistant(ended) = &*message else { return None };
+        let finish = requested_end(request, ended).ok()?;
+        let mut again = entry.clone();
+        self.revision(entry.revision, ended, finish).apply(&mut again).ok()?;
+        let is_same = again.message().as_deref() == Some(&*message);
+        let (revision, stop_reason) = (entry.revision, ended.stop_reason);
+        is_same.then_some(FinishMessageResponse { revision, stop_reason })
+    }
+
+    fn revision(&self, from: u64, message: &AssistantMessage, finish: Finish) -> Revision {
+        Revision {
             entry_id: self.entry_id.clone(),
             from,
-            to: answer.revision,
+            to: from.saturating_add(1),
             change: with_complete_arguments(&message.content),
             details: None,
             origin: None,
             finish: Some(Box::new(finish)),
-        };
-        Ok(Decision::Append(vec![Record::Revision(revision)], answer))
+        }
     }
 }
 

@@ -174,8 +174,14 @@ fn digest(names: &[&str], json: &RawJson, count: usize) -> RequestDigest {
         hash.update(name);
     }
     hash.update(count.to_be_bytes());
+    hash_without_space(&mut hash, json.get());
+    RequestDigest(hash.finalize().into())
+}
+
+/// Hashes JSON without the space between its tokens.
+pub(crate) fn hash_without_space(hash: &mut Sha256, json: &str) {
     let (mut in_string, mut escaped) = (false, false);
-    let bytes = json.get().as_bytes();
+    let bytes = json.as_bytes();
     let mut begin = 0;
     for (at, byte) in bytes.iter().enumerate() {
         match byte {
@@ -190,7 +196,6 @@ fn digest(names: &[&str], json: &RawJson, count: usize) -> RequestDigest {
         }
     }
     hash.update(bytes.get(begin..).unwrap_or_default());
-    RequestDigest(hash.finalize().into())
 }
 
 #[cfg(test)]

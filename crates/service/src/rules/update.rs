@@ -29,9 +29,14 @@ pub(crate) async fn update_message(
         entry_id: request.entry_id,
         expected_revision: request.expected_revision,
         origin: request.origin,
+        may_be_done: service.began_before(),
         wanted: Wanted::Whole { content: request.content, details: request.details },
     };
-    writing::run(service, &session_id, change).await
+    let (answer, was_done) = writing::run(service, &session_id, change).await?;
+    if was_done {
+        service.note_replay();
+    }
+    Ok(answer)
 }
 
 pub(crate) async fn append_delta(
@@ -45,6 +50,7 @@ pub(crate) async fn append_delta(
         entry_id: request.entry_id,
         expected_revision: request.expected_revision,
         origin: request.origin,
+        may_be_done: false,
         wanted: Wanted::Text {
             block: request.block,
             text: request.text,
@@ -55,7 +61,8 @@ pub(crate) async fn append_delta(
             },
         },
     };
-    writing::run(service, &session_id, change).await
+    let (answer, _) = writing::run(service, &session_id, change).await?;
+    Ok(answer)
 }
 
 struct Update {
@@ -63,6 +70,8 @@ struct Update {
     entry_id: EntryId,
     expected_revision: Option<u64>,
     origin: Option<JsonMap>,
+    /// Whether the same request may have been carried out before.
+    may_be_done: bool,
     wanted: Wanted,
 }
 
@@ -82,7 +91,8 @@ struct Begins {
 
 #[async_trait]
 impl Command for Update {
-    type Answer = UpdateMessageResponse;
+    /// The answer, and whether the same request was carried out before.
+    type Answer = (UpdateMessageResponse, bool);
 
     async fn decide(
         &mut self,
@@ -100,8 +110,15 @@ impl Command for Update {
         if is_closed && matches!(self.wanted, Wanted::Text { .. }) {
             return Err(ServiceError::not_streaming(&self.entry_id, revision));
         }
+        if self.may_be_done && self.is_done(&stream.entry) {
+            return Ok(Decision::Nothing((
+                UpdateMessageResponse { updated: true, revision },
+                true,
+            )));
+        }
         if self.expected_revision.is_some_and(|expected| expected != revision) {
-            return Ok(Decision::Nothing(UpdateMessageResponse { updated: false, revision }));
+            let answer = UpdateMessageResponse { updated: false, revision };
+            return Ok(Decision::Nothing((answer, false)));
         }
         let change = self.change(stream, role)?;
         let delta = Delta {
@@ -113,11 +130,23 @@ impl Command for Update {
             origin: self.origin.clone(),
         };
         let answer = UpdateMessageResponse { updated: true, revision: delta.revision };
-        Ok(Decision::Step(Box::new(delta), answer))
+        Ok(Decision::Step(Box::new(delta), (answer, false)))
     }
 }
 
 impl Update {
+    /// Whether the message is what this request would make of it, at the revision that it would have then.
+    fn is_done(&self, entry: &Entry) -> bool {
+        let Wanted::Whole { content, details } = &self.wanted else { return false };
+        let is_next = |expected: u64| expected.checked_add(1) == Some(entry.revision);
+        let message = entry.message();
+        let is_same = |message: &AgentMessage| {
+            message.content() == content
+                && (details.is_none() || message.details() == details.as_ref())
+        };
+        self.expected_revision.is_none_or(is_next) && message.as_deref().is_some_and(is_same)
+    }
+
     /// The difference between the message and the wanted content.
     fn change(&self, stream: &StreamingMessage, role: Role) -> Result<ContentChange, ServiceError> {
         let takes_details = matches!(role, Role::FunctionResult | Role::Custom);

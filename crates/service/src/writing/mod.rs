@@ -12,4 +12,5 @@ mod session_builder;
 pub(crate) use command::{Command, Decision, create, run};
 pub(crate) use context::WriteContext;
 pub(crate) use delete::{delete, undelete};
+pub(crate) use run_to_completion::run_to_completion;
 pub(crate) use session_builder::SessionBuilder;

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use crate::error::ServiceError;
 
 /// Runs work in the task of the caller. If the caller drops it before its end, it continues in a task of its own.
-pub(super) fn run_to_completion<T: Send + 'static>(
+pub(crate) fn run_to_completion<T: Send + 'static>(
     work: impl Future<Output = Result<T, ServiceError>> + Send + 'static,
 ) -> impl Future<Output = Result<T, ServiceError>> {
     RunToCompletion { work: Some(Box::pin(work)) }

@@ -183,7 +183,7 @@ async fn each_tenant_has_its_own(bed: TestService) {
 
 async fn a_repeated_request_changes_nothing(bed: TestService) {
     let call = async |request: Value| {
-        let terms = CallTerms { key: Some([7; 32]), incarnation: None };
+        let terms = CallTerms { key: Some([7; 32]), ..CallTerms::default() };
         let service = bed.service.on_terms(terms);
         let write = function("session::kv::write").unwrap();
         let answer = service.answer(&bed.scope, write, request.into()).await;

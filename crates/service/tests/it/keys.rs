@@ -1,16 +1,29 @@
 //! Idempotency keys: the same key means the same request, for a time.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bough_platform::Clock as _;
-use bough_service::{CallTerms, Settings};
+use bough_service::{Answer, CallTerms, ServiceError, Settings, function};
+use bough_store::shared_state::{
+    Change, Document, MemorySharedState, Persistence, SharedState, SharedStateError,
+};
 use serde_json::{Value, json};
 
 use crate::common::TestService;
 
 const KEY_LIFETIME: i64 = 60 * 60 * 1000;
 
-on_every_store!(a_key_ends_after_its_time, keys_without_an_end, a_clock_that_is_behind);
+on_every_store!(
+    a_key_ends_after_its_time,
+    keys_without_an_end,
+    a_clock_that_is_behind,
+    a_kept_answer_ends_after_its_time,
+    a_crash_before_the_answer_is_kept,
+    two_calls_at_once_are_one,
+);
 
 /// A service whose keys live for an hour.
 fn hourly(bed: &TestService) {
@@ -21,7 +34,7 @@ fn hourly(bed: &TestService) {
 async fn keyed(bed: &TestService, function: &str, request: Value) -> Value {
     // A key is of one function.
     let key = [function.bytes().fold(0, u8::wrapping_add); 32];
-    let terms = CallTerms { key: Some(key), incarnation: None };
+    let terms = CallTerms { key: Some(key), ..CallTerms::default() };
     bed.service.on_terms(terms).call(&bed.scope, function, request).await.unwrap()
 }
 
@@ -98,4 +111,144 @@ async fn a_clock_that_is_behind(bed: TestService) {
     bed.tick(-1000);
     let again = keyed(&bed, "session::create", json!({"title": "t"})).await;
     assert_eq!(again["session_id"], made["session_id"]);
+}
+
+/// Documents that a process does not live to write the answer of a call into.
+#[derive(Debug, Default)]
+struct DyingState {
+    documents: MemorySharedState,
+    is_dying: AtomicBool,
+}
+
+#[async_trait]
+impl SharedState for DyingState {
+    async fn get(&self, key: &str) -> Result<Option<Document>, SharedStateError> {
+        self.documents.get(key).await
+    }
+
+    async fn list(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, Document)>, SharedStateError> {
+        self.documents.list(prefix, after, limit).await
+    }
+
+    async fn apply(
+        &self,
+        changes: Vec<Change>,
+        persistence: Persistence,
+    ) -> Result<Vec<u64>, SharedStateError> {
+        let has_answer = |change: &Change| {
+            change.value.as_ref().is_some_and(|value| value.get("answer").is_some())
+        };
+        if self.is_dying.load(Ordering::SeqCst) && changes.iter().any(has_answer) {
+            return Err(SharedStateError::Unavailable { reason: "the process ended".to_owned() });
+        }
+        self.documents.apply(changes, persistence).await
+    }
+}
+
+/// Calls with a key of the tenant, as HTTP does.
+async fn once(
+    bed: &TestService,
+    key: u8,
+    name: &str,
+    request: &Value,
+) -> Result<Answer, ServiceError> {
+    let named = [name.bytes().fold(key, u8::wrapping_add); 32];
+    let terms = CallTerms { key: Some(named), tenant_key: Some([key; 32]), life: None };
+    let service = bed.service.on_terms(terms);
+    service.answer(&bed.scope, function(name).unwrap(), request.clone().into()).await
+}
+
+async fn a_kept_answer_ends_after_its_time(bed: TestService) {
+    hourly(&bed);
+    let noted = Arc::new(MemorySharedState::new());
+    assert!(bed.service.set_used_keys(noted.clone()));
+    let (session, _) = session_with_an_entry(&bed).await;
+    let title = |title: &str| json!({"session_id": session, "title": title});
+    assert!(!once(&bed, 1, "session::set-meta", &title("a")).await.unwrap().is_replay);
+    bed.tick(LIFE - 1);
+    assert!(once(&bed, 1, "session::set-meta", &title("a")).await.unwrap().is_replay);
+    let other = once(&bed, 1, "session::set-meta", &title("b")).await.unwrap_err();
+    assert_eq!((other.code(), other.http_status()), ("session/other_content", 422));
+    assert_eq!(bed.service.forget_ended_keys().await.unwrap(), 0);
+    bed.tick(1);
+    assert!(!once(&bed, 1, "session::set-meta", &title("b")).await.unwrap().is_replay);
+    bed.tick(LIFE);
+    assert_eq!(bed.service.forget_ended_keys().await.unwrap(), 1);
+    assert_eq!(noted.list("", None, 10).await.unwrap(), []);
+}
+
+/// The write is durable, its answer is not kept, and the caller asks again.
+async fn a_crash_before_the_answer_is_kept(bed: TestService) {
+    let noted = Arc::new(DyingState::default());
+    bed.service.set_used_keys(noted.clone());
+    let (session, entry) = session_with_an_entry(&bed).await;
+    let message = json!({"role": "assistant", "content": "x"});
+    let begin = json!({"session_id": session, "entry_id": "s", "message": message, "stream": true});
+    bed.call("session::append-entry", begin).await.unwrap();
+    let content = json!([{"type": "text", "text": "y"}]);
+    let (named, streamed) = (
+        json!({"session_id": session, "entry_id": entry}),
+        json!({"session_id": session, "entry_id": "s"}),
+    );
+    let with = |base: &Value, more: Value| {
+        let mut request = base.as_object().unwrap().clone();
+        request.extend(more.as_object().unwrap().clone());
+        Value::Object(request)
+    };
+    let expecting = with(&named, json!({"content": content, "expected_revision": 0}));
+    let finish = json!({"stop_reason": "length", "usage": {"output": 7}, "model": "m"});
+    let calls = [
+        ("session::update-message", expecting, json!({"updated": true, "revision": 1})),
+        (
+            "session::finish-message",
+            with(&streamed, finish),
+            json!({"revision": 1, "stop_reason": "length"}),
+        ),
+        (
+            "session::set-status",
+            with(&json!({"session_id": session}), json!({"status": "done"})),
+            Value::Null,
+        ),
+        ("session::set-label", with(&named, json!({"label": "l"})), Value::Null),
+    ];
+    for (key, (name, request, expected)) in (1..).zip(calls) {
+        noted.is_dying.store(true, Ordering::SeqCst);
+        let died = once(&bed, key, name, &request).await.unwrap_err();
+        assert_eq!(died.code(), "session/storage", "{name}");
+        noted.is_dying.store(false, Ordering::SeqCst);
+        for _ in 0..2 {
+            let again = once(&bed, key, name, &request).await.unwrap();
+            assert_eq!(again.stale, None, "{name}");
+            if !expected.is_null() {
+                assert_eq!(again.to_value().unwrap(), expected, "{name}");
+                assert!(again.is_replay, "{name}");
+            }
+        }
+        let other = once(&bed, key, "session::set-task", &request).await.unwrap_err();
+        assert_eq!(other.code(), "session/other_content", "{name}");
+    }
+    // The same content that somebody else wrote is no first try of this call.
+    let late = with(&named, json!({"content": content, "expected_revision": 0}));
+    let stale = once(&bed, 50, "session::update-message", &late).await.unwrap();
+    assert_eq!(stale.stale, Some(1));
+    let closed = once(&bed, 51, "session::finish-message", &streamed).await.unwrap_err();
+    assert_eq!(closed.code(), "session/not_streaming");
+}
+
+async fn two_calls_at_once_are_one(bed: TestService) {
+    bed.service.set_used_keys(Arc::new(MemorySharedState::new()));
+    let (session, entry) = session_with_an_entry(&bed).await;
+    let request = json!({"session_id": session, "entry_id": entry, "content": []});
+    let call = || once(&bed, 1, "session::update-message", &request);
+    let (a, b, c) = tokio::join!(call(), call(), call());
+    let answers = [a.unwrap(), b.unwrap(), c.unwrap()];
+    assert_eq!(answers.iter().filter(|answer| answer.is_replay).count(), 2);
+    for answer in answers {
+        assert_eq!(answer.to_value().unwrap(), json!({"updated": true, "revision": 1}));
+    }
 }

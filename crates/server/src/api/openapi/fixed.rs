@@ -164,6 +164,11 @@ fn call_by_name() -> Value {
         json!({ "description": "What the function answers.", "content": any }),
     );
     let mut operation = described("callFunction", "Call any function by its name", "call", answers);
+    let description = "Call any function by its name, with all of its fields in the body; the rules are those of its own \
+                       path. A path cannot name an id that is `.` or `..`, because clients and proxies take it for a \
+                       step: this is how a session, an entry or a document with such an id is read and written, \
+                       for example `POST /v1/call/session::describe` with `{\"session_id\": \"..\"}`. `GET \
+                       /v1/events?session_id=..` has its events. An answer that would be 404 at the path is `null` here.";
     let mut parameters = vec![json!({
         "name": "function_id", "in": "path", "required": true, "schema": { "type": "string", "minLength": 1 },
         "description": "The function, such as `session::list`.",
@@ -173,6 +178,7 @@ fn call_by_name() -> Value {
         bough_service::function("session::append").map(header_parameters).into_iter().flatten(),
     );
     if let Some(map) = operation.as_object_mut() {
+        map.insert("description".to_owned(), json!(description));
         map.insert("parameters".to_owned(), json!(parameters));
         let content = json!({
             "application/json": { "schema": { "type": "object" }, "example": { "limit": 10 } },

@@ -1,6 +1,6 @@
 //! The operations that are functions of the table.
 
-use bough_service::{Function, Method, Precondition, Repeat};
+use bough_service::{Function, Method, Precondition};
 use serde_json::{Map, Value, json};
 
 use super::bounds;
@@ -167,8 +167,9 @@ pub(super) fn header_parameters(function: &Function) -> Vec<Value> {
     };
     let text = json!({ "type": "string" });
     let mut headers = Vec::new();
-    if function.repeat == Repeat::ByKey {
-        let repeatable = "The same key means the same request: repeating it changes nothing.";
+    if function.repeat.is_by_key() {
+        let repeatable = "The same key means the same request: repeating it changes nothing, and the answer has \
+                          `Idempotency-Replayed`. With another request it is refused with 422.";
         let key =
             json!({ "type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_BYTES_MAX });
         headers.push(header("Idempotency-Key", repeatable, key));
