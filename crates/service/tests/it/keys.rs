@@ -158,7 +158,7 @@ async fn once(
     request: &Value,
 ) -> Result<Answer, ServiceError> {
     let named = [name.bytes().fold(key, u8::wrapping_add); 32];
-    let terms = CallTerms { key: Some(named), tenant_key: Some([key; 32]), life: None };
+    let terms = CallTerms { key: Some(named), tenant_key: Some([key; 32]), incarnation: None };
     let service = bed.service.on_terms(terms);
     service.answer(&bed.scope, function(name).unwrap(), request.clone().into()).await
 }
@@ -170,14 +170,14 @@ async fn a_kept_answer_ends_after_its_time(bed: TestService) {
     let (session, _) = session_with_an_entry(&bed).await;
     let title = |title: &str| json!({"session_id": session, "title": title});
     assert!(!once(&bed, 1, "session::set-meta", &title("a")).await.unwrap().is_replay);
-    bed.tick(LIFE - 1);
+    bed.tick(KEY_LIFETIME - 1);
     assert!(once(&bed, 1, "session::set-meta", &title("a")).await.unwrap().is_replay);
     let other = once(&bed, 1, "session::set-meta", &title("b")).await.unwrap_err();
     assert_eq!((other.code(), other.http_status()), ("session/other_content", 422));
     assert_eq!(bed.service.forget_ended_keys().await.unwrap(), 0);
     bed.tick(1);
     assert!(!once(&bed, 1, "session::set-meta", &title("b")).await.unwrap().is_replay);
-    bed.tick(LIFE);
+    bed.tick(KEY_LIFETIME);
     assert_eq!(bed.service.forget_ended_keys().await.unwrap(), 1);
     assert_eq!(noted.list("", None, 10).await.unwrap(), []);
 }

@@ -82,7 +82,6 @@ impl<'a> Source<'a> {
 }
 
 /// A message on its way out.
-#[expect(clippy::large_enum_variant, reason = "a list of these lives as long as one mapping")]
 enum Piece {
     Stored(RawJson),
     Message(AgentMessage),
