@@ -212,7 +212,7 @@ export interface components {
             /** @description What only the right path has. */
             right: components["schemas"]["BranchSide"];
         };
-        /** @description Somebody appended meanwhile. */
+        /** @description Another writer appended meanwhile. */
         ConflictWireError: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -228,7 +228,7 @@ export interface components {
         ContextItem: {
             /** @description The entry that the message comes from; for a summary, the compaction or branch summary entry. */
             entry_id: string;
-            /** @description What a model would be sent. */
+            /** @description What a model would be sent. Of a message that still streams, `stop_reason` is absent until it finishes. */
             message: components["schemas"]["AgentMessage"];
         };
         /** @description Output of `session::context`. */
@@ -1032,8 +1032,8 @@ export interface components {
         /**
          * @description Why a mapping could not carry something.
          *
-         *     - `no_place`: The format has no place for it.
-         *     - `changed`: The format says it in another way, which does not say all of it.
+         *     - `no_place`: The format has no member for it.
+         *     - `changed`: The format expresses it in another way, which does not carry all of it.
          *     - `not_input`: The format has it in replies, and takes it in no request.
          * @enum {string}
          */
@@ -1109,15 +1109,6 @@ export interface components {
         /** @description A message in the format that `format` names; without it, an `AgentMessage`. */
         MessageInFormat: {
             [key: string]: unknown;
-        };
-        /** @description One item of a path: exactly one of `message` and `custom`. */
-        MessageItem: {
-            /** @description What it keeps, when it is a custom entry. */
-            custom?: components["schemas"]["CustomPayload"] | null;
-            /** @description The entry. */
-            entry_id: string;
-            /** @description What it says, when it is a message. */
-            message?: components["schemas"]["AgentMessage"] | null;
         };
         /** @description An entry was hidden: no read shows it any more. */
         MessageRemovedEvent: {
@@ -1416,7 +1407,7 @@ export interface components {
             /** @description Rejected reloads since the start; never reset. */
             rejected_reloads: number;
         };
-        /** @description Somebody changed the message meanwhile. */
+        /** @description Another writer changed the message meanwhile. */
         RevisionConflictWireError: {
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -1724,8 +1715,8 @@ export interface components {
             active_leaf?: string | null;
             /** @description What is known beyond that. */
             details: components["schemas"]["SessionDetails"];
-            /** @description The newest messages of the active path, oldest first. */
-            messages: components["schemas"]["MessageItem"][];
+            /** @description The newest messages of the active path, oldest first, as the list of messages shows them but without siblings. */
+            messages: components["schemas"]["EntryItem"][];
             /** @description Its metadata record. */
             meta: components["schemas"]["SessionMeta"];
             /** @description Whether older ones were left out; the list of messages has them. */
