@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { access } from "./api/client";
+import { access, describe, hasLogin, logOut } from "./api/client";
 import { ConnectionBanner } from "./banner";
 import { Login } from "./login";
 import { serverViews, sessionViews } from "./parts";
@@ -12,7 +12,7 @@ import { LazyView } from "./ui/lazy";
 import { Nowhere } from "./ui/states";
 import { useStore } from "./ui/use_store";
 import { nextTheme, theme } from "./ui/theme";
-import { Toasts } from "./ui/toasts";
+import { notifyError, Toasts } from "./ui/toasts";
 
 export function App() {
   const { isTokenNeeded } = useStore(access);
@@ -31,7 +31,7 @@ function Shell() {
       <a class="skip" href="#main" onClick={skip}>
         Skip to the content
       </a>
-      <TopBar view={current.view} theme={useStore(theme)} onTheme={nextTheme} onKeys={() => setListShown(true)} />
+      <TopBar view={current.view} theme={useStore(theme)} onTheme={nextTheme} onKeys={() => setListShown(true)} onLogOut={hasLogin() ? () => void leave() : undefined} />
       <ConnectionBanner />
       <main id="main" class="main" tabIndex={-1}>
         <View current={current} />
@@ -62,8 +62,20 @@ function View({ current }: { current: Route }) {
       return <LazyView from={serverViews}>{({ UsageView }) => <UsageView query={current.query} />}</LazyView>;
     case "health":
       return <LazyView from={serverViews}>{({ HealthView }) => <HealthView />}</LazyView>;
+    case "trash":
+      return <LazyView from={serverViews}>{({ TrashView }) => <TrashView />}</LazyView>;
     case "unknown":
       return <Nowhere title="There is nothing here" about="No view has this address. The link may not be complete." isView />;
+  }
+}
+
+/** The page is loaded anew, so that nothing that was read stays in it. */
+async function leave(): Promise<void> {
+  try {
+    await logOut();
+    location.reload();
+  } catch (error) {
+    notifyError(describe(error));
   }
 }
 

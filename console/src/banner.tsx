@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { connection } from "./api/events";
+import { connection } from "./api/connection";
 import { useStore } from "./ui/use_store";
 
 /** A connection that comes back this soon is not worth a word. */

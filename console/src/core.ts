@@ -4,3 +4,4 @@
 import "./app";
 import "./ui/figure";
 import "./ui/size";
+import "./ui/use_return";

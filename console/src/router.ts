@@ -39,7 +39,7 @@ export type Route =
   | { view: "tree" | "loops"; session: string }
   | { view: "compare"; session: string; left: string; right: string }
   | { view: "usage"; query: UsageQuery }
-  | { view: "health" }
+  | { view: "health" | "trash" }
   | { view: "unknown"; path: string };
 
 export function parseRoute(hash: string): Route {
@@ -62,7 +62,7 @@ export function parseRoute(hash: string): Route {
   if (view === "usage" && parts.length === 1) {
     return { view, query: readUsageQuery(values) };
   }
-  if (view === "health" && parts.length === 1) {
+  if ((view === "health" || view === "trash") && parts.length === 1) {
     return { view };
   }
   return { view: "unknown", path };

@@ -3,4 +3,5 @@
 import "./core";
 
 export { HealthView } from "./health/view";
+export { TrashView } from "./trash/view";
 export { UsageView } from "./usage/view";

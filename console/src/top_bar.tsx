@@ -8,12 +8,14 @@ interface TopBarProps {
   theme: Theme;
   onTheme?: () => void;
   onKeys?: () => void;
+  /** Only where somebody logged in. */
+  onLogOut?: (() => void) | undefined;
 }
 
-const SESSION_VIEWS: unknown[] = ["sessions", "session", "tree", "loops", "compare"];
+const SESSION_VIEWS: unknown[] = ["sessions", "session", "tree", "loops", "compare", "trash"];
 
 /** The head of every view. It is part of index.html too, so that it is there before the program. */
-export function TopBar({ view, theme, onTheme, onKeys }: TopBarProps) {
+export function TopBar({ view, theme, onTheme, onKeys, onLogOut }: TopBarProps) {
   const themeIcon = { system: "system", light: "sun", dark: "moon" } as const;
   return (
     <header class="top">
@@ -42,6 +44,11 @@ export function TopBar({ view, theme, onTheme, onKeys }: TopBarProps) {
         <button type="button" class="icon-button keys-button" aria-label="Keyboard shortcuts" onClick={onKeys}>
           <Icon name="keys" />
         </button>
+        {onLogOut !== undefined && (
+          <button type="button" class="icon-button" aria-label="Log out" title="Log out" onClick={onLogOut}>
+            <Icon name="leave" />
+          </button>
+        )}
       </div>
     </header>
   );

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { limitsInWords, storeInWords } from "../src/health/words";
+import { limitsInWords, storeInWords, storeLimitsInWords } from "../src/health/words";
 import { verdictOf } from "../src/health/verification";
 
 test("limits are told in words and with units, those that are not known by their own names", () => {
@@ -13,14 +13,18 @@ test("limits are told in words and with units, those that are not known by their
     ["Sign of life on a quiet stream", "15 s"],
     ["New one", "7"],
   ]);
+  assert.deepEqual(storeLimitsInWords({ streams_per_session: 64, entry_id_bytes: 256 }), [
+    ["Longest entry id", "256 B"],
+    ["Streams of a session", "64"],
+  ]);
 });
 
 test("checkpoints are told where they were counted, and trouble where there is some", () => {
-  const store = { kind: "native", is_reachable: false, sessions: 3, reopened_sessions: 0, trouble: "the disk is full" };
+  const store = { kind: "native", is_reachable: false, sessions: 3, reopened_sessions: 0, trouble: "the disk is full", limits: {} };
   const names = (facts: [string, string][]) => facts.map(([name]) => name).join(", ");
   assert.equal(names(storeInWords(store)), "Kind, Reachable, Sessions, Reopened after a failed write, Trouble");
   const counted = storeInWords({ ...store, trouble: null, checkpoints: { measured_at: 0, checkpointed: 2, dirty: 1, unreadable: 0 } });
-  assert.equal(names(counted), "Kind, Reachable, Sessions, Checkpointed, Changed since their checkpoint, Reopened after a failed write");
+  assert.equal(names(counted), "Kind, Reachable, Sessions, Checkpointed, Changed since their checkpoint, Counted at, Reopened after a failed write");
 });
 
 test("damage is never told as well", () => {

@@ -5,6 +5,8 @@ import { inert, pictureSource, safeHref } from "../src/ui/inert";
 test("characters that act on their surroundings are shown", () => {
   assert.equal(inert("a\u202Eb"), "a[U+202E]b");
   assert.equal(inert("\u001b[31m"), "[U+001B][31m");
+  assert.equal(inert("a\u200Bb\u2060c\uFEFFd\u{E0041}"), "a[U+200B]b[U+2060]c[U+FEFF]d[U+E0041]");
+  assert.equal(inert("🏴\u{E0067}\u{E0062}\u{E0073}\u{E0063}\u{E0074}\u{E007F}"), "🏴\u{E0067}\u{E0062}\u{E0073}\u{E0063}\u{E0074}\u{E007F}", "a flag stays a flag");
   assert.equal(inert("tab\tline\nend"), "tab\tline\nend");
   assert.equal(inert("שלום 👩‍👩‍👧 ü"), "שלום 👩‍👩‍👧 ü");
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Message, PathItem } from "../src/api/types";
 import { messageAsMarkdown } from "../src/transcript/as_markdown";
+import { canEdit, editedMessage, withText } from "../src/transcript/edited";
 import { grouped } from "../src/transcript/groups";
 import { type LiveMessage, withDelta, withFinish } from "../src/transcript/live";
 
@@ -39,4 +40,15 @@ test("what a tool printed is copied as it is", () => {
 test("a fence is longer than those inside", () => {
   const text = messageAsMarkdown(assistant([{ type: "function_call", id: "1", function_id: "write", arguments: { text: "```" } }]));
   assert.match(text, /````json/);
+});
+
+test("an edited message keeps what is not text, and costs nothing", () => {
+  const picture = { type: "image" as const, mime: "image/png", data: "AAAA" };
+  const text = (words: string) => ({ type: "text" as const, text: words });
+  assert.deepEqual(withText([text("a"), picture, text("b")], "c"), [text("c"), picture]);
+  assert.deepEqual(withText([picture], "c"), [picture, text("c")]);
+  const reply: Message = { ...assistant([text("a")]), model: "m", provider: "p", usage: { input: 5 } };
+  assert.deepEqual(editedMessage(reply, "b", 7), { role: "assistant", content: [text("b")], timestamp: 7, stop_reason: "end", model: "m", provider: "p" });
+  assert.ok(canEdit(reply));
+  assert.ok(!canEdit(assistant([{ type: "function_call", id: "1", function_id: "bash", arguments: {} }])));
 });

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { foldRuns } from "../src/tree/fold";
 import { endBelow, layOut, whereTheyPart } from "../src/tree/layout";
 import type { TreeEntry } from "../src/tree/source";
 
 function entries(text: string): TreeEntry[] {
   return text.split(" ").map((pair) => {
     const [id = "", parent] = pair.split("<");
-    return { id, parent, kind: "user", preview: "", at: 0 };
+    return { id, parent, kind: "user", preview: "", at: 0, hasFailed: false };
   });
 }
 
@@ -49,4 +50,20 @@ test("two branches part at their last common entry", () => {
   assert.equal(whereTheyPart(at("c"), at("other")), undefined);
   assert.equal(endBelow(at("a")).entry.id, "c");
   assert.equal(endBelow(at("d")).entry.id, "e");
+});
+
+test("straight runs of a large tree are one row each, unless something in them must be seen", () => {
+  const chain = Array.from({ length: 1_000 }, (_, at) => (at === 0 ? "n0" : `n${at}<n${at - 1}`));
+  const layout = layOut(entries([...chain, "aside<n500"].join(" ")), "n999");
+  const none: ReadonlySet<string> = new Set();
+  const rows = (kept: ReadonlySet<string>, opened: ReadonlySet<string>) => foldRuns(layout, { kept, opened });
+  const folded = rows(none, none);
+  assert.equal(folded.length, 2 + 3 + 6 + 2 + 2 + 3 + 6 + 2 - 1);
+  const drawn = layOut(folded, "n999");
+  assert.equal(drawn.lanes, 2);
+  assert.deepEqual(drawn.nodes.filter((node) => node.entry.kind === "folded").map((node) => node.entry.preview), ["… 490 entries", "… 488 entries"]);
+  assert.ok(drawn.nodes.every((node) => node.depth === 0 || node.parent !== undefined), "the rows hang together");
+  assert.ok(rows(new Set(["n250"]), none).some((entry) => entry.id === "n250"));
+  assert.equal(rows(none, new Set(folded.filter((entry) => entry.kind === "folded").map((entry) => entry.id))).length, 1_001);
+  assert.equal(foldRuns(layOut(entries(chain.slice(0, 200).join(" ")), undefined), { kept: none, opened: none }).length, 200, "a small tree is whole");
 });

@@ -50,6 +50,39 @@ test("a reply grows as it is written, in two tabs, until it is finished", async 
   }
 });
 
+/** The time at which a page first shows a text, by the page's own clock. */
+function seenAt(page, text) {
+  return page.evaluate(
+    (text) =>
+      new Promise((resolve) => {
+        const look = () => document.querySelector(".transcript")?.textContent.includes(text) && resolve(Date.now());
+        new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
+        look();
+      }),
+    text,
+  );
+}
+
+test("what is written is seen within a second", async () => {
+  await server.session("quick", { title: "Quick" });
+  await server.append("quick", user("Go"));
+  const page = await open(browser, server, "#/sessions/quick");
+  await see(page, "Go");
+  await server.append("quick", assistant([]), { entry_id: "reply", stream: true });
+  await page.locator(".tag", { hasText: "writing" }).waitFor();
+  const waits = [];
+  for (const word of ["first", "second", "third", "fourth", "fifth"]) {
+    const seen = seenAt(page, word);
+    await server.delta("quick", "reply", 0, ` ${word}`);
+    const stored = Date.now();
+    waits.push((await seen) - stored);
+  }
+  // A busy machine may hold one of them up; the middle one says what a reader waits.
+  waits.sort((a, b) => a - b);
+  assert.ok(waits[2] < 1_000, `${waits.join(", ")} ms`);
+  await close(page);
+});
+
 test("tokens and cost of the session grow with each reply", async () => {
   await server.session("costs", { title: "What it costs" });
   await server.append("costs", user("How much?"));
@@ -105,6 +138,32 @@ test("after kill -9 the page says so, comes back, and misses nothing", async () 
   await close(page);
   await close(list);
 });
+
+for (const [name, hash, shown, request] of [
+  ["usage", "#/usage", "$1.00", "**/v1/stats?**"],
+  ["health", "#/health", "Size on disk", "**/v1/health"],
+  ["a comparison", "#/sessions/paid/compare?left=a&right=b", "The left one", "**/compare?**"],
+]) {
+  test(`${name} stays in sight while the server is gone, and is read again when it is back`, async (t) => {
+    const gone = await Bough.start();
+    t.after(() => gone.stop());
+    await gone.session("paid", { title: "Paid" });
+    await gone.append("paid", user("Which way?"), { entry_id: "root" });
+    await gone.append("paid", assistant("The left one", { usage: { input: 10, output: 5, cost_usd: 1 }, timestamp: Date.now() }), { entry_id: "a" });
+    await gone.append("paid", assistant("The right one"), { parent_id: "root", entry_id: "b" });
+    const page = await open(browser, gone, hash);
+    await see(page, shown);
+    await gone.kill();
+    await see(page, "The server does not answer. What you see may be old");
+    await see(page, shown);
+    const again = page.waitForResponse(request);
+    await gone.run();
+    await page.getByText("The server does not answer").waitFor({ state: "detached" });
+    await again;
+    await see(page, shown);
+    await close(page);
+  });
+}
 
 test("who reads further up stays there while new messages come", async () => {
   await server.session("place", { title: "Place" });

@@ -49,6 +49,19 @@ test("a server with tokens asks for one, and keeps it out of the page", async ()
   await close(page);
 });
 
+test("who logged in can log out", async () => {
+  const page = await open(browser, server, "#/sessions");
+  assert.equal(await page.getByRole("button", { name: "Log out" }).count(), 0);
+  await page.getByLabel("Token").fill(token);
+  await page.getByRole("button", { name: "Open" }).click();
+  await page.getByRole("heading", { name: "Sessions" }).waitFor();
+  await page.reload();
+  await page.getByRole("button", { name: "Log out" }).click();
+  await see(page, "This server asks for a token");
+  assert.deepEqual(await page.context().cookies(server.origin), []);
+  await close(page);
+});
+
 test("a page of another origin gets nothing with the cookie", async () => {
   const page = await open(browser, server, "#/sessions");
   await page.getByLabel("Token").fill(token);

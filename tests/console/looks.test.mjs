@@ -71,6 +71,15 @@ for (const [hash, content] of VIEWS) {
   });
 }
 
+test("the head of the list fits 360 pixels", async () => {
+  const page = await open(browser, server, "#/sessions", { viewport: { width: 360, height: 740 } });
+  await page.locator(".row").first().waitFor();
+  const title = await page.getByRole("heading", { name: "Sessions" }).boundingBox();
+  const [first, last] = [await page.getByRole("link", { name: "Deleted" }).boundingBox(), await page.getByRole("button", { name: "New session" }).boundingBox()];
+  assert.ok(title.x + title.width < first.x && last.x + last.width <= 352, JSON.stringify([title, first, last]));
+  await close(page);
+});
+
 test("a view that fails says what to do, and tries again", async () => {
   const page = await open(browser, server, "");
   await page.locator(".row").first().waitFor();

@@ -58,9 +58,12 @@ try {
     await page.locator(".compare .message").first().waitFor();
   });
   await picture("loops", WIDE, `${recorded}/loops`, ".bar-turn");
-  await picture("usage", WIDE, "#/usage", ".chart rect");
+  await picture("usage", WIDE, "#/usage?of=cost", ".chart rect");
   await picture("health", WIDE, "#/health", ".panel", verified);
   await picture("narrow", NARROW, edited, ".message", unfold);
+  await picture("narrow-sessions", NARROW, "#/sessions", ".row");
+  await picture("narrow-tree", NARROW, `${recorded}/tree`, ".tree-node");
+  await picture("narrow-loops", NARROW, `${recorded}/loops`, ".bar-turn");
 } finally {
   await browser.close();
   await server.stop();

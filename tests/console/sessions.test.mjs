@@ -46,6 +46,25 @@ test("the list changes as sessions do, without a reload", async () => {
   await close(page);
 });
 
+test("a session whose id is the beginning of others keeps its row when it changes", async (t) => {
+  const alike = await Bough.start();
+  t.after(() => alike.stop());
+  await alike.session("run", { title: "The first run" });
+  for (let number = 0; number < 8; number += 1) {
+    await alike.session(`run-${number}`, { title: `Run ${number}` });
+  }
+  const page = await open(browser, alike, "#/sessions");
+  await see(page, "The first run");
+  // Its row is read on its own while the others are newer.
+  await page.route(/id_prefix=run&/, async (route) => {
+    await Promise.all(Array.from({ length: 8 }, (_, number) => alike.send("PATCH", `/sessions/run-${number}`, { title: `Later ${number}` })));
+    await route.continue();
+  });
+  await alike.send("PATCH", "/sessions/run", { title: "The first run, renamed" });
+  await see(page, "The first run, renamed");
+  await close(page);
+});
+
 test("a list that changes in many places at once keeps the rows that were read", async (t) => {
   const busy = await Bough.start();
   t.after(() => busy.stop());
@@ -77,6 +96,9 @@ test("search finds titles and content as one types, and the filters are in the a
   await page.locator("mark", { hasText: "calend" }).waitFor();
   await page.waitForFunction(() => location.hash.includes("text=calend"));
   assert.deepEqual(await titles(page), ["Parse ISO weeks"]);
+  for (const fact of ["Idle", "builder", "sonnet-large", "1.5K", "$0.25"]) {
+    await page.locator(".row").getByText(fact).waitFor();
+  }
   await checkAccess(page);
   await page.locator(".row-link").first().click();
   await page.locator("[data-target]", { hasText: "Mended the calendar" }).waitFor();
@@ -187,6 +209,34 @@ test("the way back from a session leads to the list as it was filtered", async (
   await close(page);
 });
 
+test("the way back from a session leads to the same place of the list", async (t) => {
+  const many = await Bough.start();
+  t.after(() => many.stop());
+  const all = Array.from({ length: 260 }, (_, at) => `s${at}`);
+  await Promise.all(all.map((id) => many.session(id, { title: `Session ${id}` })));
+  const page = await open(browser, many, "#/sessions");
+  const box = page.locator(".virtual");
+  const last = page.locator('.row[aria-posinset="260"]');
+  await page.locator(".row").first().waitFor();
+  while ((await last.count()) === 0) {
+    await box.evaluate((element) => (element.scrollTop = element.scrollHeight));
+  }
+  await box.evaluate((element) => (element.scrollTop = 7_000));
+  const chosen = page.locator('.row[aria-posinset="165"] .row-link');
+  const place = () => box.evaluate((element) => element.scrollTop);
+  await chosen.click();
+  await see(page, "Nothing was said yet");
+  await many.session("news", { title: "Begun meanwhile" });
+  // Pages behind the first are not given again.
+  await page.route(/\/v1\/sessions\?.*cursor=/, (route) => route.abort());
+  await page.getByRole("link", { name: "Back to the sessions" }).click();
+  await page.locator('.row-link[data-index="164"]:focus').waitFor();
+  assert.equal(await place(), 7_000);
+  await box.evaluate((element) => (element.scrollTop = 0));
+  await see(page, "Begun meanwhile");
+  await close(page);
+});
+
 test("a session is renamed, archived and deleted, each with a way back", async () => {
   const page = await open(browser, server, "#/sessions");
   const act = async (title, action) => {
@@ -206,6 +256,42 @@ test("a session is renamed, archived and deleted, each with a way back", async (
     await page.keyboard.press("u");
     await page.locator(".row", { hasText: "Write release notes" }).waitFor();
   }
+  await close(page);
+});
+
+test("a notice stays while the pointer is on it, and long enough to undo", async () => {
+  await server.session("brief", { title: "Deleted in passing" });
+  const page = await open(browser, server, "#/sessions", {}, (page) => page.clock.install());
+  await page.locator(".row", { hasText: "Deleted in passing" }).getByRole("button").click();
+  await page.getByRole("menuitem", { name: "Delete" }).click();
+  const toast = page.locator(".toast", { hasText: "Deleted “Deleted in passing”" });
+  await toast.waitFor();
+  await page.clock.fastForward(15_000);
+  await toast.hover();
+  await page.clock.fastForward(60_000);
+  assert.equal(await toast.count(), 1);
+  await page.mouse.move(10, 10);
+  await page.clock.fastForward(15_000);
+  assert.equal(await toast.count(), 1);
+  await page.clock.fastForward(15_000);
+  await toast.waitFor({ state: "detached" });
+  await close(page);
+});
+
+test("deleted sessions are listed and brought back", async () => {
+  await server.session("thrown", { title: "Thrown away" });
+  await server.append("thrown", user("Please keep me"));
+  await server.send("DELETE", "/sessions/thrown");
+  const page = await open(browser, server, "#/sessions");
+  await page.getByRole("link", { name: "Deleted" }).click();
+  const row = page.locator("tr", { hasText: "Thrown away" });
+  await row.getByText("1 message").waitFor();
+  await checkAccess(page);
+  await row.getByRole("button", { name: "Restore" }).click();
+  await row.waitFor({ state: "detached" });
+  await page.locator(".toast").getByRole("link", { name: "Open" }).click();
+  await see(page, "Please keep me");
+  await server.send("DELETE", "/sessions/thrown");
   await close(page);
 });
 

@@ -50,7 +50,7 @@ test("a hostile transcript stays text", async () => {
     "<img src=x onerror='window.hacked = 2'>",
     "[link](javascript:window.hacked=3) ![picture](https://pictures.invalid/x.png)",
     "<style>body { display: none }</style><iframe srcdoc='<script>parent.hacked=4</script>'></iframe>",
-    "`<b>code</b>` \u202Etxt.exe \u001b[2J",
+    "`<b>code</b>` \u202Etxt.exe \u001b[2J hid\u200Bden",
     "```html\n<script>window.hacked = 5</script>\n```",
     "| <svg onload=window.hacked=6> |\n|---|\n| <a href='javascript:window.hacked=7'>x</a> |",
   ].join("\n\n");
@@ -70,6 +70,7 @@ test("a hostile transcript stays text", async () => {
   }
   await page.locator("pre", { hasText: "window.hacked = 5" }).first().waitFor();
   await see(page, "[U+202E]txt.exe");
+  await see(page, "hid[U+200B]den");
   assert.equal(await page.evaluate(() => window.hacked), undefined);
   assert.equal(await page.locator(".main script, .main iframe, .main style, .main img, .main b, .main u, [onerror], [onload]").count(), 0);
   assert.equal(await page.locator("a[href^='javascript' i]").count(), 0);
@@ -89,6 +90,60 @@ test("the page's policy refuses what would make HTML of text", async () => {
   });
   assert.equal(refused, "TypeError");
   await page.context().close();
+});
+
+test("patches and diffs are drawn as such, and both sides of a call are copied", async () => {
+  const patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-old words\n+new words\n*** End Patch";
+  const diff = "diff --git a/b.txt b/b.txt\n--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-one\n+two\n";
+  await server.session("patched", { title: "Patched" });
+  await server.append("patched", assistant([call("1", "apply_patch", { input: patch }), call("2", "bash", { command: "git diff" })]));
+  await server.append("patched", result("1", "apply_patch", "Done"));
+  await server.append("patched", result("2", "bash", diff));
+  const page = await open(browser, server, "#/sessions/patched", { permissions: ["clipboard-read", "clipboard-write"] });
+  const copied = () => page.evaluate(() => navigator.clipboard.readText());
+  const [patched, shown] = [page.locator("details").nth(0), page.locator("details").nth(1)];
+  await patched.locator("summary").click();
+  await patched.locator(".diff-added", { hasText: "new words" }).waitFor();
+  await patched.locator(".diff-removed", { hasText: "old words" }).waitFor();
+  await shown.locator("summary").click();
+  await shown.locator(".diff-added", { hasText: "two" }).waitFor();
+  await shown.getByRole("button", { name: "Copy the result" }).click();
+  await see(page, "Copied the result");
+  assert.equal(await copied(), diff);
+  await shown.getByRole("button", { name: "Copy the arguments" }).click();
+  await see(page, "Copied the arguments");
+  assert.equal(await copied(), "git diff");
+  await checkAccess(page);
+  await close(page);
+});
+
+test("a message, its link and the conversation are copied", async () => {
+  await server.session("copied", { title: "Copied" });
+  await server.append("copied", user("What is **it**?"), { entry_id: "q" });
+  await server.append("copied", assistant("A tree."));
+  const page = await open(browser, server, "#/sessions/copied", { permissions: ["clipboard-read", "clipboard-write"] });
+  const copy = async (place, action) => {
+    await place.getByRole("button", { name: /^Actions/ }).click();
+    await page.getByRole("menuitem", { name: action }).click();
+    await page.locator(".toast", { hasText: "Copied" }).waitFor();
+    await page.getByRole("button", { name: "Dismiss" }).click();
+    return page.evaluate(() => navigator.clipboard.readText());
+  };
+  const question = page.locator(".message-user");
+  assert.equal(await copy(question, "Copy as Markdown"), "## User\n\nWhat is **it**?");
+  assert.equal(await copy(question, "Copy link"), `${server.origin}/#/sessions/copied?entry=q`);
+  assert.equal(await copy(page.locator(".session-head"), "Copy as Markdown"), "# Copied\n\n## User\n\nWhat is **it**?\n\n## Assistant\n\nA tree.\n");
+  await close(page);
+});
+
+test("times are those of the reader's zone", async () => {
+  await server.session("when", { title: "When" });
+  await server.append("when", user("At noon"));
+  for (const [timezoneId, time] of [["Asia/Tokyo", "09:00 PM"], ["America/New_York", "07:00 AM"]]) {
+    const page = await open(browser, server, "#/sessions/when", { timezoneId, locale: "en-US" });
+    await page.locator(".message time", { hasText: time }).waitFor();
+    await close(page);
+  }
 });
 
 test("a compaction shows which messages it hides, and where the model reads on", async () => {
@@ -137,6 +192,10 @@ test("a reply is stored, an edit makes a branch, and a fork is a session", async
   await page.getByText("And then?").waitFor({ state: "detached" });
   await act("It is a tree.", "Continue from here");
   await page.getByText("And before?").waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Undo" }).click();
+  await page.locator(".message-user", { hasText: "And before?" }).waitFor();
+  await act("It is a tree.", "Continue from here");
+  await page.getByText("And before?").waitFor({ state: "detached" });
   await act("What is it?", "Edit on a new branch");
   await page.getByLabel("The message on a new branch").fill("Who is it?");
   await page.getByRole("button", { name: "Save as a branch" }).click();
@@ -147,6 +206,114 @@ test("a reply is stored, an edit makes a branch, and a fork is a session", async
   await act("Who is it?", "Fork to a new session");
   await see(page, "forked from another session");
   assert.equal(await page.locator(".message").count(), 1);
+  await close(page);
+});
+
+const editing = async (page, text) => {
+  await page.locator(".message", { hasText: text }).getByRole("button", { name: /^Actions/ }).click();
+  await page.getByRole("menuitem", { name: "Edit on a new branch" }).click();
+  return page.getByLabel("The message on a new branch");
+};
+
+test("an edit of the first message that fails leaves everything as it was", async () => {
+  await server.session("first", { title: "First" });
+  await server.append("first", user("What is it?"), { entry_id: "q" });
+  await server.append("first", assistant("It is a tree."), { entry_id: "a" });
+  const page = await open(browser, server, "#/sessions/first");
+  const field = await editing(page, "What is it?");
+  await field.fill("Who is it?");
+  await page.route("**/entries", (route) => route.fulfill({ status: 500, contentType: "application/problem+json", body: '{"detail":"the disk is full","code":"session/storage"}' }));
+  await page.getByRole("button", { name: "Save as a branch" }).click();
+  await see(page, "The disk is full");
+  assert.equal(await field.inputValue(), "Who is it?");
+  await see(page, "It is a tree.");
+  const { active_leaf: leaf } = await server.send("GET", "/sessions/first");
+  assert.equal(leaf, "a");
+  await page.unroute("**/entries");
+  await page.getByRole("button", { name: "Save as a branch" }).click();
+  await page.locator(".message-user", { hasText: "Who is it?" }).waitFor();
+  await close(page);
+});
+
+test("a path without entries leads to the branches that there are", async () => {
+  await server.session("cleared", { title: "Cleared" });
+  await server.append("cleared", user("Once said"), { entry_id: "said" });
+  await server.send("DELETE", "/sessions/cleared/leaf");
+  const page = await open(browser, server, "#/sessions/cleared");
+  await see(page, "The active path is empty");
+  await checkAccess(page);
+  await page.getByRole("link", { name: "Show the tree" }).click();
+  await page.locator('.tree-node[data-entry="said"]').waitFor();
+  await close(page);
+});
+
+test("an edited message keeps its pictures, and a reply can be edited too", async () => {
+  await server.session("seen", { title: "Seen" });
+  const content = [{ type: "text", text: "Look at this" }, { type: "image", mime: "image/png", data: PIXEL }];
+  await server.append("seen", { role: "user", content, timestamp: NOON });
+  await server.append("seen", assistant("It is red.", { usage: { input: 10, output: 2, cost_usd: 1 } }));
+  const page = await open(browser, server, "#/sessions/seen");
+  await see(page, "It is red.");
+  const reply = await editing(page, "It is red.");
+  await reply.fill("It is blue.");
+  await page.keyboard.press("Control+Enter");
+  await page.locator(".message-assistant", { hasText: "It is blue." }).waitFor();
+  const field = await editing(page, "Look at this");
+  await page.locator(".composer img.picture").waitFor();
+  await field.fill("Look closely");
+  await page.getByRole("button", { name: "Save as a branch" }).click();
+  await page.locator(".message-user", { hasText: "Look closely" }).locator("img.picture").waitFor();
+  const { messages } = await server.send("GET", "/sessions/seen/messages");
+  assert.deepEqual(messages.map((item) => item.message.content), [[{ type: "text", text: "Look closely" }, content[1]]]);
+  const { details } = await server.send("GET", "/sessions/seen");
+  assert.equal(details.usage.total.cost_usd, 1, "an edit costs nothing");
+  await close(page);
+});
+
+test("what was typed stays while one looks elsewhere, and the browser asks before it is lost", async () => {
+  await server.session("draft", { title: "Draft" });
+  await server.append("draft", user("What is it?"), { entry_id: "q" });
+  const page = await open(browser, server, "#/sessions/draft");
+  const field = page.getByLabel("Write a message to this session");
+  const elsewhere = async () => {
+    await page.getByRole("link", { name: "Tree" }).click();
+    await page.locator(".tree-node").first().waitFor();
+    await page.getByRole("link", { name: "Transcript" }).click();
+    await field.waitFor();
+  };
+  await field.fill("Not sent yet");
+  await (await editing(page, "What is it?")).fill("Not saved yet");
+  await elsewhere();
+  assert.equal(await field.inputValue(), "Not sent yet");
+  assert.equal(await page.getByLabel("The message on a new branch").inputValue(), "Not saved yet");
+  const asked = page.waitForEvent("dialog");
+  const reloaded = page.reload();
+  const dialog = await asked;
+  assert.equal(dialog.type(), "beforeunload");
+  await dialog.dismiss();
+  await reloaded.catch(() => undefined);
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.locator(".message-user", { hasText: "Not sent yet" }).waitFor();
+  await elsewhere();
+  assert.equal(await field.inputValue(), "");
+  assert.equal(await page.getByLabel("The message on a new branch").count(), 0);
+  // Nothing is left to lose.
+  await page.reload();
+  await page.locator(".message-user", { hasText: "Not sent yet" }).waitFor();
+  await close(page);
+});
+
+test("a wide table is scrolled on a narrow page, and its words stay whole", async () => {
+  await server.session("table", { title: "Table" });
+  const cells = Array.from({ length: 9 }, (_, at) => `measurement${at}`);
+  await server.append("table", assistant(`| ${cells.join(" | ")} |\n|${"---|".repeat(9)}\n| ${cells.join(" | ")} |`));
+  const page = await open(browser, server, "#/sessions/table", { viewport: { width: 360, height: 740 } });
+  await page.locator("td").first().waitFor();
+  const lines = await page.locator("td").evaluateAll((found) => found.map((cell) => Math.round(cell.getBoundingClientRect().height)));
+  assert.ok(lines.every((height) => height < 40), lines.join(" "));
+  const isScrolled = await page.locator(".table-box").evaluate((box) => box.scrollWidth > box.clientWidth);
+  assert.ok(isScrolled);
   await close(page);
 });
 
@@ -191,7 +358,7 @@ test("the versions of a message are reached from each other", async () => {
     await server.append("versions", assistant(`Version ${number}`), { parent_id: "root", entry_id: `v${number}` });
   }
   const page = await open(browser, server, "#/sessions/versions");
-  const versions = page.getByRole("navigation", { name: "Versions of this message" });
+  const versions = page.getByRole("group", { name: "Versions of this message" });
   await versions.getByText("3 of 3").waitFor();
   assert.equal(await versions.getByRole("link", { name: "Next version" }).count(), 0);
   await versions.getByRole("link", { name: "Previous version" }).click();
@@ -238,6 +405,9 @@ test("a deleted session says so while one looks, and comes back", async () => {
   await see(page, "This session was deleted");
   await checkAccess(page);
   await server.send("POST", "/trash/gone/undelete", {});
+  await see(page, "Still here");
+  await server.send("DELETE", "/sessions/gone");
+  await page.getByRole("button", { name: "Restore" }).click();
   await see(page, "Still here");
   await close(page);
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { checkAccess, close, launch, open, see } from "./browser.mjs";
-import { assistant, Bough, user } from "./server.mjs";
+import { assistant, Bough, result, user } from "./server.mjs";
 
 let server;
 let browser;
@@ -21,6 +21,8 @@ after(async () => {
 });
 
 const node = (page, entry) => page.locator(`.tree-node[data-entry="${entry}"]`);
+
+const leafOf = async (session) => (await server.send("GET", `/sessions/${session}`)).active_leaf;
 
 const choose = (page, entry) => node(page, entry).locator(".tree-target").click();
 
@@ -67,6 +69,11 @@ test("any two branches are read side by side, and the address says which", async
   await right.locator("strong", { hasText: "south" }).waitFor();
   assert.equal(await page.locator(".compare .message").count(), 2, "what they share is left out");
   assert.match(page.url(), /compare\?left=north&right=south/);
+  assert.equal(await page.locator(".compare .tag").count(), 0, "neither is the active one");
+  await server.send("PUT", "/sessions/three/leaf", { entry_id: "south" });
+  await page.reload();
+  await right.locator(".tag", { hasText: "active" }).waitFor();
+  assert.equal(await left.locator(".tag").count(), 0);
   await checkAccess(page);
   await page.reload();
   await right.getByRole("link", { name: "Read" }).click();
@@ -127,6 +134,39 @@ test("texts and labels stay in their lane, and lanes take the room that there is
   assert.ok(widths[1] > 1.3 * widths[0], widths.join(" "));
 });
 
+test("the wheel moves the picture, and makes it larger around the pointer", async () => {
+  const page = await open(browser, server, "#/sessions/ways/tree");
+  await node(page, "left").waitFor();
+  const view = async () => (await page.locator(".tree-picture").getAttribute("viewBox")).split(" ").map(Number);
+  const { x, y } = await node(page, "left").locator("circle").boundingBox();
+  await page.mouse.move(x, y);
+  const [, top, width] = await view();
+  await page.mouse.wheel(0, 40);
+  await page.waitForFunction((top) => Number(document.querySelector(".tree-picture").getAttribute("viewBox").split(" ")[1]) > top, top);
+  await page.mouse.wheel(0, -40);
+  await page.waitForFunction((top) => Number(document.querySelector(".tree-picture").getAttribute("viewBox").split(" ")[1]) === top, top);
+  await page.keyboard.down("Control");
+  await page.mouse.wheel(0, -40);
+  await page.keyboard.up("Control");
+  await page.waitForFunction((width) => Number(document.querySelector(".tree-picture").getAttribute("viewBox").split(" ")[2]) < width, width);
+  const now = await node(page, "left").locator("circle").boundingBox();
+  assert.ok(Math.abs(now.x - x) < 1 && Math.abs(now.y - y) < 1, "what is under the pointer stays there");
+  await close(page);
+});
+
+test("the newest entry stands above the buttons, and what failed is marked", async () => {
+  await server.session("deep", { title: "Deep" });
+  await server.appendMany("deep", Array.from({ length: 60 }, (_, at) => user(`Step ${at}`)));
+  await server.append("deep", result("1", "bash", "no such file", { is_error: true }), { entry_id: "end" });
+  const page = await open(browser, server, "#/sessions/deep/tree");
+  await node(page, "end").locator(".tree-dot-failed").waitFor();
+  const last = await node(page, "end").locator(".tree-target").boundingBox();
+  const tools = await page.locator(".tree-tools").boundingBox();
+  assert.ok(last.y + last.height <= tools.y, `${last.y + last.height} ${tools.y}`);
+  await checkAccess(page);
+  await close(page);
+});
+
 test("the keyboard moves through the tree and opens an entry", async () => {
   const page = await open(browser, server, "#/sessions/ways/tree");
   await choose(page, "root");
@@ -157,6 +197,28 @@ test("ten thousand entries on many branches can be moved through", async () => {
   await page.locator("text", { hasText: "Entry 9999" }).waitFor();
   assert.ok((await page.locator(".tree-node").count()) < 200, "only what is in sight is drawn");
   await page.getByRole("button", { name: "Fit" }).click();
+  const box = await page.locator(".tree-box").boundingBox();
+  const isInside = async (place) => {
+    const { y, height } = await place.boundingBox();
+    return y >= box.y && y + height <= box.y + box.height;
+  };
+  const [first, last] = [page.locator(".tree-picture .tree-node").first(), page.locator(`.tree-node[data-entry="${await leafOf("large")}"]`)];
+  assert.ok((await isInside(first)) && (await isInside(last)), "the whole tree is in sight");
+  assert.equal(await page.locator(".tree-picture circle").count(), await page.locator(".tree-node").count());
+  const map = await page.locator(".tree-map path, .tree-map rect").evaluateAll((shapes) => shapes.map((shape) => Math.max(shape.getBoundingClientRect().width, shape.getBoundingClientRect().height)));
+  assert.ok(map.length > 20 && map.every((pixels) => pixels >= 3), map.join(" "));
+  const folded = page.locator(".tree-node", { has: page.locator(".tree-dot-folded") });
+  const rows = await folded.count();
+  assert.ok(rows >= 20, `${rows} runs`);
+  await folded.first().locator(".tree-target").click();
+  await page.getByRole("button", { name: "Fold" }).waitFor();
+  await page.getByRole("button", { name: "Fit" }).click();
+  // So many rows are too small to be drawn one by one: the branches are lines.
+  await page.locator(".tree-node").first().waitFor({ state: "detached" });
+  assert.ok((await page.locator(".tree-picture .tree-edge").count()) > 20);
+  await page.getByRole("button", { name: "Fold" }).click();
+  await page.getByRole("button", { name: "Fit" }).click();
+  await folded.nth(rows - 1).waitFor();
   await page.locator(".tree-map").click({ position: { x: 30, y: 2 } });
   await page.getByRole("button", { name: "Larger" }).click({ clickCount: 9 });
   await page.locator("text").first().waitFor();

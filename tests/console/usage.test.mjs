@@ -69,6 +69,8 @@ test("health shows the store, who follows it, and its limits", async () => {
   await fact(page, "Store", "Sessions", "2");
   await fact(page, "Now", "Subscribers", "1");
   await fact(page, "Limits", "Largest request", "67.1 MB");
+  await fact(page, "Limits of the store", "Longest entry id", "256 B");
+  await fact(page, "Limits of the store", "Streams of a session", "64");
   await fact(page, "Configuration", "Refused reloads", "0");
   await fact(page, "Search index", "Complete", "yes");
   await close(watching);
@@ -80,6 +82,7 @@ test("health says how large the store is, how many sessions are checkpointed, an
   const page = await open(browser, server, "#/health");
   await panel(page, "Size on disk").locator(".fact", { hasText: "Total" }).getByText(/\d (kB|MB)$/).waitFor();
   await panel(page, "Store").locator(".fact", { hasText: "Checkpointed" }).waitFor();
+  await panel(page, "Store").locator(".fact", { hasText: "Counted at" }).waitFor();
   await panel(page, "Verification").getByText("nothing was checked yet").waitFor();
   await page.getByRole("button", { name: "Check every byte now" }).click();
   await panel(page, "Verification").getByText("every byte is what was written").waitFor();

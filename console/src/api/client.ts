@@ -1,6 +1,7 @@
 // Requests to the server, and what to do when it refuses one.
 
 import { Store } from "../ui/store";
+import { noticeAnswer, noticeLoss } from "./connection";
 import { takeEarly } from "./early";
 
 /** What the server said about a request that it did not fulfil. */
@@ -27,6 +28,8 @@ export interface AccessState {
 
 /** Whether the server lets this page in. */
 export const access = new Store<AccessState>({ isTokenNeeded: false });
+
+const LOGIN_KEY = "bough-login";
 
 export type Query = Record<string, string | number | boolean | undefined>;
 
@@ -61,7 +64,18 @@ export async function logIn(token: string): Promise<void> {
   if (!response.ok) {
     throw await refusal(response);
   }
+  localStorage.setItem(LOGIN_KEY, "yes");
   access.set({ isTokenNeeded: false });
+}
+
+/** Whether somebody logged in here. The cookie itself cannot be seen. */
+export function hasLogin(): boolean {
+  return localStorage.getItem(LOGIN_KEY) !== null;
+}
+
+export async function logOut(): Promise<void> {
+  await sendJson("POST", "/v1/logout");
+  localStorage.removeItem(LOGIN_KEY);
 }
 
 async function request<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
@@ -81,15 +95,25 @@ async function request<T>(method: string, path: string, body?: unknown, signal?:
   return (response.status === 204 ? undefined : await response.json()) as T;
 }
 
+/** What proxies answer in the place of a server that is gone. */
+const GATEWAY_STATUSES = [502, 504];
+
 /** Sends a request; not reaching the server is an `ApiError` too. */
 export async function reach(path: string, options: RequestInit): Promise<Response> {
   try {
     const early = options.method === undefined || options.method === "GET" ? takeEarly(path, options.signal) : undefined;
-    return await (early ?? fetch(path, options));
+    const response = await (early ?? fetch(path, options));
+    if (GATEWAY_STATUSES.includes(response.status)) {
+      noticeLoss();
+    } else if (response.ok) {
+      noticeAnswer();
+    }
+    return response;
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") {
       throw error;
     }
+    noticeLoss();
     throw new ApiError(0, "console/unreachable", "The server does not answer.", "Start it with `bough serve`.");
   }
 }
@@ -97,6 +121,7 @@ export async function reach(path: string, options: RequestInit): Promise<Respons
 /** Reads why a request was refused. */
 export async function refusal(response: Response): Promise<ApiError> {
   if (response.status === 401) {
+    localStorage.removeItem(LOGIN_KEY);
     access.set({ isTokenNeeded: true });
   }
   const problem = (await response.json().catch(() => ({}))) as Record<string, unknown>;
@@ -109,6 +134,11 @@ export async function refusal(response: Response): Promise<ApiError> {
 
 export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === "AbortError";
+}
+
+/** Whether what was read before can stay in sight: the server is gone, and the page reads again when it is back. */
+export function isTransient(error: unknown): boolean {
+  return error instanceof ApiError && error.isTransient;
 }
 
 /** What to tell a person about an error. */

@@ -1,7 +1,7 @@
 // Server-sent events over fetch: unlike EventSource it says why a stream was refused, and it notices a connection that is dead.
 
-import { Store } from "../ui/store";
 import { ApiError, reach, refusal } from "./client";
+import { connection } from "./connection";
 
 export interface ServerEvent {
   id: string;
@@ -55,11 +55,6 @@ export class EventParser {
   }
 }
 
-export type ConnectionState = "connecting" | "live" | "lost";
-
-/** Whether the stream that the shown view depends on is there. */
-export const connection = new Store<ConnectionState>("connecting");
-
 export interface StreamHandlers {
   /** The stream begins, or begins anew because its place is not known any more: read everything first. */
   onFresh: () => void;
@@ -77,28 +72,34 @@ const HIDDEN_MS = 60_000;
 
 /** Follows a stream until it is closed, and goes on where it stopped whenever the connection breaks. */
 export class EventStream {
-  private lastId = "";
   private isClosed = false;
   private abort = new AbortController();
   private wake: () => void = () => {};
   private hiddenTimer = 0;
+  private readonly forget: () => void;
 
+  /** Begins behind the event that is named, or with what is there when none is. */
   constructor(
     private readonly path: string,
     private readonly handlers: StreamHandlers,
+    private lastId = "",
   ) {
+    this.forget = connection.subscribe(() => connection.get() === "live" && this.wake());
     document.addEventListener("visibilitychange", this.onVisibility);
     window.addEventListener("online", this.onOnline);
     void this.run();
   }
 
-  close(): void {
+  /** Closes it; another stream goes on behind the event that is returned. */
+  close(): string {
     this.isClosed = true;
+    this.forget();
     document.removeEventListener("visibilitychange", this.onVisibility);
     window.removeEventListener("online", this.onOnline);
     window.clearTimeout(this.hiddenTimer);
     this.abort.abort();
     this.wake();
+    return this.lastId;
   }
 
   /** Drops the place in the stream and begins anew. */

@@ -4,6 +4,7 @@ import type { SessionDetails, SessionMeta } from "./types";
 export interface SessionAnswer {
   meta: SessionMeta;
   details: SessionDetails;
+  active_leaf?: string;
 }
 
 /** What a session says of itself now. */

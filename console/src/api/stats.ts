@@ -66,6 +66,8 @@ export interface HealthAnswer {
     /** Absent until it was measured, without files, and without the right to see metrics. */
     size?: StoreSize | null;
     checkpoints?: Checkpoints | null;
+    /** What the store holds at the most. */
+    limits: Record<string, number>;
   };
   /** Absent for a store without files, and without the right to see metrics. */
   verification?: {

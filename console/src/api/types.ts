@@ -125,6 +125,8 @@ export interface PathItem {
   parent_id?: string | null;
   revision?: number;
   timestamp?: number;
+  /** The loop of a recorded agent that made it. */
+  origin?: { loop_id?: string };
   /** The entries that hang below the same parent, this one among them. */
   siblings?: string[];
 }

@@ -1,5 +1,5 @@
 import type { StoreSize } from "../api/stats";
-import { bytes, clockTime } from "../ui/format";
+import { bytes, exactTime } from "../ui/format";
 import { Panel } from "./panels";
 
 const PARTS: [keyof StoreSize, string][] = [
@@ -43,7 +43,7 @@ export function SizeOnDisk({ size }: { size: StoreSize | null | undefined }) {
         </div>
       </dl>
       <p class="muted">
-        Measured at <time dateTime={new Date(size.measured_at).toISOString()}>{clockTime(size.measured_at)}</time>
+        Measured at <time dateTime={new Date(size.measured_at).toISOString()}>{exactTime(size.measured_at)}</time>
       </p>
     </Panel>
   );

@@ -1,15 +1,16 @@
 import { useEffect, useState } from "preact/hooks";
-import { getJson, isAbort, sendJson } from "../api/client";
+import { getJson, isAbort, isTransient, sendJson } from "../api/client";
 import type { HealthAnswer } from "../api/stats";
 import { attempt } from "../sessions/actions";
 import { bytes, compact, count, duration } from "../ui/format";
 import { Figure } from "../ui/figure";
 import { usePageTitle } from "../ui/page_title";
 import { ErrorState, Loading } from "../ui/states";
+import { useReturn } from "../ui/use_return";
 import { FactsPanel } from "./panels";
 import { SizeOnDisk } from "./size_on_disk";
 import { verdictOf, Verification } from "./verification";
-import { limitsInWords, nowInWords, sinceStartInWords, storeInWords } from "./words";
+import { limitsInWords, nowInWords, sinceStartInWords, storeInWords, storeLimitsInWords } from "./words";
 
 const REFRESH_MS = 5_000;
 
@@ -19,6 +20,7 @@ export function HealthView() {
   const [round, setRound] = useState(0);
   usePageTitle("Health");
   const readAgain = () => setRound((now) => now + 1);
+  useReturn(readAgain);
   useEffect(() => {
     const work = new AbortController();
     const read = () =>
@@ -36,7 +38,7 @@ export function HealthView() {
       window.clearInterval(timer);
     };
   }, [round]);
-  if (error !== undefined) {
+  if (error !== undefined && !(isTransient(error) && health !== undefined)) {
     return <ErrorState error={error} isView onRetry={readAgain} />;
   }
   const verify = () => void attempt(() => sendJson("POST", "/v1/verify")).then(readAgain);
@@ -61,6 +63,7 @@ function HealthBody({ health, onVerify }: { health: HealthAnswer; onVerify: () =
         <FactsPanel title="Now" facts={health.now == null ? undefined : nowInWords(health.now)} />
         <FactsPanel title="Since the start" facts={health.since_start == null ? undefined : sinceStartInWords(health.since_start)} />
         <FactsPanel title="Limits" facts={limitsInWords(health.limits)} />
+        <FactsPanel title="Limits of the store" facts={storeLimitsInWords(health.store.limits)} />
       </div>
     </div>
   );

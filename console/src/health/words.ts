@@ -1,7 +1,7 @@
 // What the server says of itself, in plain words and with units.
 
 import type { HealthAnswer } from "../api/stats";
-import { bytes, count } from "../ui/format";
+import { bytes, count, exactTime } from "../ui/format";
 import type { Fact } from "./panels";
 
 export function storeInWords({ kind, is_reachable, sessions, reopened_sessions, checkpoints, trouble }: HealthAnswer["store"]): Fact[] {
@@ -11,7 +11,7 @@ export function storeInWords({ kind, is_reachable, sessions, reopened_sessions, 
     ["Sessions", count(sessions)],
   ];
   if (checkpoints != null) {
-    facts.push(["Checkpointed", count(checkpoints.checkpointed)], ["Changed since their checkpoint", count(checkpoints.dirty)]);
+    facts.push(["Checkpointed", count(checkpoints.checkpointed)], ["Changed since their checkpoint", count(checkpoints.dirty)], ["Counted at", exactTime(checkpoints.measured_at)]);
     if (checkpoints.unreadable > 0) {
       facts.push(["With a checkpoint that cannot be read", count(checkpoints.unreadable)]);
     }
@@ -53,6 +53,20 @@ const LIMITS: Record<string, string> = {
   heartbeat: "Sign of life on a quiet stream",
 };
 
+const STORE_LIMITS: Record<string, string> = {
+  record_bytes: "Largest record",
+  batch_records: "Records written together",
+  batch_bytes: "Largest batch",
+  message_bytes: "Largest message",
+  session_id_bytes: "Longest session id",
+  entry_id_bytes: "Longest entry id",
+  metadata_bytes: "Largest metadata",
+  listed_branches: "Branches listed of a session",
+  streams_per_session: "Streams of a session",
+  delta_bytes: "Largest delta",
+};
+
+export const storeLimitsInWords = (values: Record<string, unknown>) => inWords(values, STORE_LIMITS);
 export const nowInWords = (values: Record<string, unknown>) => inWords(values, NOW);
 export const sinceStartInWords = (values: Record<string, unknown>) => inWords(values, SINCE_START);
 export const limitsInWords = (values: Record<string, unknown>) => inWords(values, LIMITS);

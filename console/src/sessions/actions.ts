@@ -22,9 +22,13 @@ export async function setArchived(session: string, isArchived: boolean, title: s
 export async function remove(session: string, title: string): Promise<boolean> {
   return attempt(async () => {
     await sendJson("DELETE", sessionPath(session));
-    const undo = () => void attempt(() => sendJson("POST", `/v1/trash/${encodeURIComponent(session)}/undelete`, {}));
-    notify(`Deleted “${shorten(title)}”.`, undo);
+    notify(`Deleted “${shorten(title)}”.`, () => void restore(session));
   });
+}
+
+/** Brings a deleted session back. */
+export async function restore(session: string): Promise<boolean> {
+  return attempt(() => sendJson("POST", `/v1/trash/${encodeURIComponent(session)}/undelete`, {}));
 }
 
 async function setTitle(session: string, title: string): Promise<void> {

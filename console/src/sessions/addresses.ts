@@ -26,7 +26,8 @@ export function needsIndex(filters: SessionFilters): boolean {
 }
 
 export function listFeedAddress(): string {
-  return address("/v1/events", { types: EVENT_TYPES.join(",") });
+  // The first event of a snapshot says where the stream is, so that a list that is left can go on from there.
+  return address("/v1/events", { snapshot: true, types: EVENT_TYPES.join(",") });
 }
 
 export function listAddress(filters: SessionFilters, more: Query = { limit: FIRST_PAGE_ROWS }): string {

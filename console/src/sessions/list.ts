@@ -24,7 +24,11 @@ const SINGLE_READS_MAX = 20;
 
 export class SessionList {
   readonly state = new Store<ListState>({ rows: [], isLoading: true, hasMore: false, isBehind: false, error: undefined });
-  private readonly stream: EventStream;
+  /** How far the list is scrolled and which row is chosen, known before the page is drawn: keys may come faster. */
+  readonly place = { top: 0, selected: -1 };
+  private stream: EventStream | undefined;
+  /** The event behind which the stream goes on. */
+  private lastEvent = "";
   private readonly changed = new Set<string>();
   /** Sessions that were put in their new places while a page is being read, which may still hold them at their old ones. */
   private readonly moved = new Set<string>();
@@ -34,23 +38,37 @@ export class SessionList {
   private isReloading = false;
   private isPaging = false;
 
-  constructor(private filters: SessionFilters) {
-    this.stream = new EventStream(listFeedAddress(), {
+  constructor(private filters: SessionFilters) {}
+
+  /** Follows the changes of all sessions, from where it stopped. */
+  follow(): void {
+    const handlers = {
       onFresh: () => void this.reload(),
-      onEvent: (event) => this.take(event),
-      onRefused: (error) => this.fail(error),
-    });
+      onEvent: (event: ServerEvent) => this.take(event),
+      onRefused: (error: unknown) => this.fail(error),
+    };
+    this.stream = new EventStream(listFeedAddress(), handlers, this.lastEvent);
+    if (this.changed.size > 0) {
+      this.schedule();
+    }
   }
 
-  close(): void {
-    this.stream.close();
+  /** Gives the connection back. The rows stay, for a reader who returns. */
+  rest(): void {
+    const last = this.stream?.close() ?? "";
+    // Rows that are being read are not there: they are read anew.
+    this.lastEvent = this.isReloading ? "" : last;
     this.work.abort();
+    this.work = new AbortController();
+    this.isReloading = false;
     window.clearTimeout(this.refreshTimer);
+    this.refreshTimer = 0;
   }
 
   /** Shows other sessions. The old rows stay until the new ones are there. */
   filter(filters: SessionFilters): void {
     this.filters = filters;
+    this.place.top = 0;
     void this.reload();
   }
 
@@ -156,8 +174,8 @@ export class SessionList {
       sessions.filter((session) => !left.has(session)).forEach((session) => this.moved.add(session));
       this.state.update((state) => ({ ...state, rows }));
     } catch (error) {
+      sessions.forEach((session) => this.changed.add(session));
       if (!isAbort(error)) {
-        sessions.forEach((session) => this.changed.add(session));
         this.schedule();
       }
     }

@@ -32,14 +32,15 @@ export class SessionRow extends Component<SessionRowProps> {
     const inTitle = hit?.snippet?.kind === "title" && inert(hit.snippet.text) === title ? hit.snippet : undefined;
     return (
       <li class="row" style={{ top: `${top}px` }} aria-posinset={index + 1} aria-setsize={-1} data-selected={isSelected || undefined}>
-        <a class="row-link" href={sessionHref(meta.session_id, hit?.entry_id)} data-index={index} tabIndex={isSelected ? 0 : -1} onFocus={onFocus}>
+        <a class={hit === undefined ? "row-link" : "row-link row-link-found"} href={sessionHref(meta.session_id, hit?.entry_id)} data-index={index} tabIndex={isSelected ? 0 : -1} onFocus={onFocus}>
           <span class="row-title">
             <StatusMark status={meta.status} />
             <bdi class="ellipsis">{inTitle === undefined ? title : <Highlighted text={inTitle.text} places={inTitle.highlights} />}</bdi>
             {meta.forked_from !== undefined && <span class="tag">fork</span>}
           </span>
           <StatusWord status={meta.status} reason={meta.status_reason} />
-          {hit === undefined ? <Facts row={row} /> : <Found hit={hit} isInTitle={inTitle !== undefined} title={title} />}
+          {hit !== undefined && <Found hit={hit} isInTitle={inTitle !== undefined} title={title} />}
+          <Facts row={row} />
           <span class="row-time">
             <Ago at={meta.updated_at} />
           </span>

@@ -36,8 +36,17 @@ export async function loadNewestRows(filters: SessionFilters, signal: AbortSigna
 
 /** The row of one session, if the filters let it through. */
 export async function loadRow(filters: SessionFilters, session: string, signal: AbortSignal): Promise<Row | undefined> {
-  const page = await list(filters, { id_prefix: session, limit: 5 }, signal);
-  return page.rows.find((row) => row.meta.session_id === session);
+  // Others may have ids that begin with this one.
+  let cursor: string | undefined;
+  do {
+    const page = await list(filters, { id_prefix: session, limit: cursor === undefined ? 5 : PAGE_ROWS, cursor }, signal);
+    const row = page.rows.find((found) => found.meta.session_id === session);
+    if (row !== undefined) {
+      return row;
+    }
+    cursor = page.next;
+  } while (cursor !== undefined);
+  return undefined;
 }
 
 async function list(filters: SessionFilters, more: Query, signal: AbortSignal): Promise<RowPage> {

@@ -1,8 +1,9 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, describe, sendJson } from "../api/client";
 import { go, sessionHref, type SessionFilters } from "../router";
 import { Prompt } from "../ui/dialog";
 import { sessionTitle } from "../ui/format";
+import { Icon } from "../ui/icons";
 import { useKeyList, useShortcuts } from "../ui/keys";
 import type { MenuItem } from "../ui/menu";
 import { usePageTitle } from "../ui/page_title";
@@ -14,14 +15,23 @@ import { VirtualList } from "../ui/virtual_list";
 import { isSearch, needsIndex } from "./addresses";
 import { attempt, remove, rename, setArchived } from "./actions";
 import { FilterBar } from "./filters";
-import { SessionList } from "./list";
+import { keepList, takeList } from "./kept_lists";
+import type { SessionList } from "./list";
 import { SessionRow } from "./row";
 import type { Row } from "./source";
 import { useRowHeight } from "./row_height";
 
 export function SessionsView({ filters }: { filters: SessionFilters }) {
-  const list = useMemo(() => new SessionList(filters), []);
-  useEffect(() => () => list.close(), [list]);
+  const list = useMemo(() => takeList(filters), []);
+  const shown = useRef(filters);
+  shown.current = filters;
+  useLayoutEffect(() => {
+    list.follow();
+    return () => {
+      list.rest();
+      keepList(shown.current, list);
+    };
+  }, [list]);
   const isFirst = useRef(true);
   useEffect(() => {
     // The list begins with the filters that it was made with.
@@ -37,9 +47,15 @@ export function SessionsView({ filters }: { filters: SessionFilters }) {
     <div class="sessions">
       <div class="view-head">
         <h1>Sessions</h1>
-        <button type="button" class="button" onClick={() => setCreating(true)}>
-          New session
-        </button>
+        <div class="view-tools">
+          <a class="button" href="#/trash">
+            <Icon name="trash" />
+            <span class="trash-name">Deleted</span>
+          </a>
+          <button type="button" class="button" onClick={() => setCreating(true)}>
+            New session
+          </button>
+        </div>
       </div>
       <FilterBar filters={filters} />
       <Rows list={list} filters={filters} />
@@ -51,21 +67,19 @@ export function SessionsView({ filters }: { filters: SessionFilters }) {
 function Rows({ list, filters }: { list: SessionList; filters: SessionFilters }) {
   const state = useStore(list.state);
   const rowHeight = useRowHeight();
-  const [selected, setSelected] = useState(-1);
-  /** The same at once: keys may come faster than the page is drawn. */
-  const cursor = useRef(-1);
+  const [selected, setSelected] = useState(list.place.selected);
   const [renamed, setRenamed] = useState<Row | undefined>(undefined);
   const { rows } = state;
   const at = Math.min(selected, rows.length - 1);
 
   const mark = (index: number) => {
-    cursor.current = index;
+    list.place.selected = index;
     setSelected(index);
   };
   const select = (index: number) => {
     const next = Math.max(0, Math.min(rows.length - 1, index));
     mark(next);
-    requestAnimationFrame(() => document.querySelector<HTMLElement>(`[data-index="${next}"]`)?.focus());
+    requestAnimationFrame(() => rowAt(next)?.focus());
   };
   const archive = async (row: Row) => {
     const isArchived = !filters.archived;
@@ -78,6 +92,8 @@ function Rows({ list, filters }: { list: SessionList; filters: SessionFilters })
       list.remove(row.meta.session_id);
     }
   };
+  // Back from a session: the keyboard goes on from its row.
+  useEffect(() => rowAt(list.place.selected)?.focus({ preventScroll: true }), []);
   const withSelected = (action: (row: Row) => void) => () => {
     const row = rows[at];
     if (row !== undefined) {
@@ -86,10 +102,10 @@ function Rows({ list, filters }: { list: SessionList; filters: SessionFilters })
   };
   useShortcuts([
     { key: "/", about: "Search", act: () => document.getElementById("search")?.focus() },
-    { key: "j", about: "Next session", act: () => select(cursor.current + 1) },
-    { key: "k", about: "Previous session", act: () => select(cursor.current - 1) },
-    { key: "ArrowDown", about: "Next session", act: () => select(cursor.current + 1) },
-    { key: "ArrowUp", about: "Previous session", act: () => select(cursor.current - 1) },
+    { key: "j", about: "Next session", act: () => select(list.place.selected + 1) },
+    { key: "k", about: "Previous session", act: () => select(list.place.selected - 1) },
+    { key: "ArrowDown", about: "Next session", act: () => select(list.place.selected + 1) },
+    { key: "ArrowUp", about: "Previous session", act: () => select(list.place.selected - 1) },
     { key: "Home", about: "First session", act: () => select(0) },
     { key: "End", about: "Last session that is loaded", act: () => select(rows.length - 1) },
     { key: "r", about: "Rename", act: withSelected(setRenamed) },
@@ -115,12 +131,14 @@ function Rows({ list, filters }: { list: SessionList; filters: SessionFilters })
   ];
   return (
     <>
-      {!isSearch(filters) && <ColumnHeads />}
+      <ColumnHeads isSearch={isSearch(filters)} />
       <VirtualList
         label="Sessions"
         count={rows.length}
         rowHeight={rowHeight}
         selected={at}
+        top={list.place.top}
+        onScroll={(top) => (list.place.top = top)}
         onNearEnd={() => void list.loadMore()}
         renderRow={(index) => {
           const row = rows[index];
@@ -156,11 +174,16 @@ function Rows({ list, filters }: { list: SessionList; filters: SessionFilters })
   );
 }
 
-function ColumnHeads() {
+function rowAt(index: number): HTMLElement | null {
+  return document.querySelector<HTMLElement>(`[data-index="${index}"]`);
+}
+
+function ColumnHeads({ isSearch }: { isSearch: boolean }) {
   return (
-    <div class="row-heads" aria-hidden="true">
+    <div class={isSearch ? "row-heads row-heads-found" : "row-heads"} aria-hidden="true">
       <span>Title</span>
       <span>Status</span>
+      {isSearch && <span>Found</span>}
       <span>Agent</span>
       <span>Model</span>
       <span class="row-number">Messages</span>

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 import { Icon } from "../ui/icons";
 
@@ -5,14 +6,22 @@ interface ComposerProps {
   label: string;
   action: string;
   value?: string;
+  /** What was typed changed; nothing is left of it when it was sent. */
+  onText: (text: string) => void;
   /** Sends the text; says whether that went well. */
   onSend: (text: string) => Promise<boolean>;
   onCancel?: () => void;
+  /** What is sent besides the text. */
+  children?: ComponentChildren;
 }
 
 /** A field for a message. What was typed stays until it is stored. */
-export function Composer({ label, action, value = "", onSend, onCancel }: ComposerProps) {
+export function Composer({ label, action, value = "", onText, onSend, onCancel, children }: ComposerProps) {
   const [text, setText] = useState(value);
+  const type = (next: string) => {
+    setText(next);
+    onText(next);
+  };
   const [isSending, setSending] = useState(false);
   const inputId = useId();
   const canSend = text.trim() !== "" && !isSending;
@@ -22,7 +31,7 @@ export function Composer({ label, action, value = "", onSend, onCancel }: Compos
     }
     setSending(true);
     if (await onSend(text)) {
-      setText("");
+      type("");
     }
     setSending(false);
   };
@@ -51,10 +60,11 @@ export function Composer({ label, action, value = "", onSend, onCancel }: Compos
         rows={Math.min(12, Math.max(2, text.split("\n").length))}
         placeholder={label}
         value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
+        onInput={(event) => type(event.currentTarget.value)}
         onKeyDown={onKey}
         autofocus={onCancel !== undefined}
       />
+      {children}
       <div class="composer-actions">
         <span class="muted composer-hint">{onCancel === undefined ? "Ctrl+Enter sends" : "Ctrl+Enter saves"}</span>
         {onCancel !== undefined && (

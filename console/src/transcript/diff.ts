@@ -84,30 +84,62 @@ function shortened(lines: DiffLine[]): DiffLine[] {
   return shown;
 }
 
-/** The lines of a diff that a tool wrote itself. */
+/** The head of a part of a unified diff, with the numbers of lines that it has of both files. */
+const PART = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
+/** What stands between parts: in a patch for `apply_patch` and in other diffs. */
+const PATCH_HEAD = /^(@@|\*\*\*)/;
+const HEAD = /^(@@|---|\+\+\+|\*\*\*|diff |index |new file|deleted file|rename |similarity )/;
+
+/** The lines of a diff that a tool wrote itself: a unified diff, or what `apply_patch` takes. */
 export function parseDiff(text: string): DiffLine[] {
+  // How many lines of both files are to come: within a part, what looks like a head is a changed line.
+  let [old, now] = [0, 0];
+  const head = text.startsWith("*** Begin Patch") ? PATCH_HEAD : HEAD;
   return text.split("\n").map((line) => {
-    if (line.startsWith("+") && !line.startsWith("+++")) {
+    const part = PART.exec(line);
+    if (old <= 0 && now <= 0 && part !== null) {
+      [old, now] = [Number(part[1] ?? 1), Number(part[2] ?? 1)];
+      return { kind: "skipped", text: line };
+    }
+    if (old <= 0 && now <= 0 && head.test(line)) {
+      return { kind: "skipped", text: line };
+    }
+    old -= line.startsWith("+") ? 0 : 1;
+    now -= line.startsWith("-") ? 0 : 1;
+    if (line.startsWith("+")) {
       return { kind: "added", text: line.slice(1) };
     }
-    if (line.startsWith("-") && !line.startsWith("---")) {
-      return { kind: "removed", text: line.slice(1) };
-    }
-    return /^(@@|---|\+\+\+|\*\*\*)/.test(line) ? { kind: "skipped", text: line } : { kind: "same", text: line.replace(/^ /, "") };
+    return line.startsWith("-") ? { kind: "removed", text: line.slice(1) } : { kind: "same", text: line.replace(/^ /, "") };
   });
+}
+
+/** Whether a text is a unified diff, such as the answer of `git diff`. */
+export function isUnifiedDiff(text: string): boolean {
+  return /^--- .*\n\+\+\+ .*\n@@ -\d/m.test(text);
+}
+
+/** The patch in a text for `apply_patch`, which may be a command with a patch in it. */
+function patchIn(text: string): string | undefined {
+  return /^\*\*\* Begin Patch$[^]*?^\*\*\* End Patch$/m.exec(text)?.[0];
 }
 
 const OLD_NAMES = ["old_string", "old_text", "oldText", "old_str"];
 const NEW_NAMES = ["new_string", "new_text", "newText", "new_str"];
 const PATCH_NAMES = ["patch", "diff"];
+/** What may hold a patch among other things. */
+const PATCH_HOLDERS = ["input", "command", "cmd", "script"];
 
 /** The changes that a call asks for, if it is one that edits a file. */
 export function editsOf(args: unknown): DiffLine[] | undefined {
+  if (typeof args === "string") {
+    const patch = patchIn(args);
+    return patch === undefined ? undefined : parseDiff(patch);
+  }
   if (typeof args !== "object" || args === null) {
     return undefined;
   }
   const fields = args as Record<string, unknown>;
-  const patch = textOf(fields, PATCH_NAMES);
+  const patch = textOf(fields, PATCH_NAMES) ?? patchIn(textOf(fields, PATCH_HOLDERS) ?? "");
   if (patch !== undefined) {
     return parseDiff(patch);
   }

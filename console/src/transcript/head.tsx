@@ -12,6 +12,7 @@ import { Menu } from "../ui/menu";
 import { usePageTitle } from "../ui/page_title";
 import { notify } from "../ui/toasts";
 import { pathAsMarkdown } from "./as_markdown";
+import type { Starter } from "./family";
 import { whole } from "./path";
 
 interface SessionHeadProps {
@@ -19,13 +20,15 @@ interface SessionHeadProps {
   details: SessionDetails | undefined;
   leaf: string | undefined;
   view: "transcript" | "tree" | "compare" | "loops";
+  /** The session whose call started this one. */
+  starter?: Starter | undefined;
 }
 
 /** Entries that are copied at most. */
 const COPIED_ENTRIES_MAX = 5_000;
 
 /** What a session is called and what it cost, with what can be done to it. */
-export function SessionHead({ meta, details, leaf, view }: SessionHeadProps) {
+export function SessionHead({ meta, details, leaf, view, starter }: SessionHeadProps) {
   const [isRenaming, setRenaming] = useState(false);
   const id = meta.session_id;
   const title = sessionTitle(meta, details);
@@ -49,6 +52,11 @@ export function SessionHead({ meta, details, leaf, view }: SessionHeadProps) {
           <StatusTag status={meta.status} reason={meta.status_reason} />
           {isArchived && <span class="tag">archived</span>}
           <Facts meta={meta} details={details} />
+          {starter !== undefined && (
+            <a class="ellipsis" href={sessionHref(starter.session)}>
+              started by <bdi>{inert(starter.title)}</bdi>
+            </a>
+          )}
         </p>
         {meta.status === "error" && meta.status_reason !== undefined && <p class="bad session-trouble">{inert(meta.status_reason)}</p>}
       </div>

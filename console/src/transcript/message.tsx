@@ -6,6 +6,7 @@ import { Icon } from "../ui/icons";
 import { inert } from "../ui/inert";
 import { Menu, type MenuItem } from "../ui/menu";
 import { speaker } from "./as_markdown";
+import { callKey, type SubAgent, type SubAgents } from "./family";
 import { type Group, isSameGroup } from "./groups";
 import { COMPACTION, HiddenPath } from "./hidden";
 import { Markdown } from "./markdown";
@@ -17,17 +18,18 @@ export interface MessageProps {
   isStreaming: boolean;
   /** The entry that a link leads to. */
   isTarget: boolean;
+  subAgents: SubAgents;
   actionsFor: (item: PathItem) => MenuItem[];
 }
 
 /** One entry of the path. It is drawn again only when it changes, because a path has many. */
 export class EntryView extends Component<MessageProps> {
   override shouldComponentUpdate(next: Readonly<MessageProps>): boolean {
-    const { group, isStreaming, isTarget } = this.props;
-    return isStreaming !== next.isStreaming || isTarget !== next.isTarget || !isSameGroup(group, next.group);
+    const { group, isStreaming, isTarget, subAgents } = this.props;
+    return isStreaming !== next.isStreaming || isTarget !== next.isTarget || subAgents !== next.subAgents || !isSameGroup(group, next.group);
   }
 
-  override render({ session, group, isStreaming, isTarget, actionsFor }: MessageProps) {
+  override render({ session, group, isStreaming, isTarget, subAgents, actionsFor }: MessageProps) {
     const { item } = group;
     if (item.message === undefined) {
       return <Notice session={session} item={item} isTarget={isTarget} />;
@@ -51,7 +53,7 @@ export class EntryView extends Component<MessageProps> {
           <Menu label={`Actions for this message of ${speaker(message)}`} items={actionsFor(item)} />
         </header>
         <div class="message-body">
-          <Body group={group} message={message} />
+          <Body group={group} message={message} subAgents={subAgents} />
           <Trouble message={message} />
         </div>
       </article>
@@ -67,13 +69,13 @@ function SiblingSwitcher({ session, item }: { session: string; item: PathItem })
     return null;
   }
   return (
-    <nav class="siblings" aria-label="Versions of this message">
+    <div class="siblings" role="group" aria-label="Versions of this message">
       <SiblingLink session={session} entry={siblings[at - 1]} icon="left" label="Previous version" />
       <span>
         {at + 1} of {siblings.length}
       </span>
       <SiblingLink session={session} entry={siblings[at + 1]} icon="chevron" label="Next version" />
-    </nav>
+    </div>
   );
 }
 
@@ -92,20 +94,26 @@ function SiblingLink({ session, entry, icon, label }: { session: string; entry: 
   );
 }
 
-function Body({ group, message }: { group: Group; message: Message }) {
+interface BodyProps {
+  group: Group;
+  message: Message;
+  subAgents: SubAgents;
+}
+
+function Body({ group, message, subAgents }: BodyProps) {
   if (message.role === "function_result") {
     return <ResultContent content={message.content} />;
   }
   return (
     <>
       {message.content.map((block, at) => (
-        <Block key={at} block={block} group={group} message={message} />
+        <Block key={at} block={block} group={group} message={message} subAgents={subAgents} />
       ))}
     </>
   );
 }
 
-function Block({ block, group, message }: { block: ContentBlock; group: Group; message: Message }) {
+function Block({ block, group, message, subAgents }: BodyProps & { block: ContentBlock }) {
   switch (block.type) {
     case "text":
       return <Markdown text={block.text} />;
@@ -126,10 +134,28 @@ function Block({ block, group, message }: { block: ContentBlock; group: Group; m
     case "image":
       return <Picture mime={block.mime} data={block.data} />;
     case "function_call":
-      return <ToolCall call={block} calledAt={message.timestamp} result={group.results.get(block.id)} isOpen={false} />;
+      return (
+        <>
+          <ToolCall call={block} calledAt={message.timestamp} result={group.results.get(block.id)} isOpen={false} />
+          <SubAgentLink subAgent={subAgents.get(callKey(group.item, block.id))} />
+        </>
+      );
     case "function_result":
       return <ResultContent content={block.content} />;
   }
+}
+
+/** Leads to the session of the agent that a call started. */
+function SubAgentLink({ subAgent }: { subAgent: SubAgent | undefined }) {
+  if (subAgent === undefined) {
+    return null;
+  }
+  return (
+    <a class="sub-agent" href={sessionHref(subAgent.session)}>
+      <Icon name="branch" />
+      Read what the sub-agent <strong>{inert(subAgent.agent)}</strong> did
+    </a>
+  );
 }
 
 function Cost({ message: { usage } }: { message: Message }) {

@@ -2,11 +2,12 @@
 
 import { useState } from "preact/hooks";
 import type { ContentBlock, FunctionCallBlock, PathItem } from "../api/types";
+import { copyText } from "../ui/clipboard";
 import { duration, firstLine } from "../ui/format";
 import { Icon } from "../ui/icons";
 import { inert, pictureSource } from "../ui/inert";
 import { Code, languageOf } from "./code";
-import { type DiffLine, editsOf } from "./diff";
+import { type DiffLine, editsOf, isUnifiedDiff, parseDiff } from "./diff";
 
 interface ToolCallProps {
   call: FunctionCallBlock;
@@ -41,10 +42,9 @@ export function ToolCall({ call, calledAt, result, isOpen }: ToolCallProps) {
         <div class="tool-body">
           <Arguments args={call.arguments} />
           {message !== undefined && (
-            <div class="tool-result">
-              <h3>Result</h3>
+            <Part name="Result" copied={resultText(message.content)} what="the result">
               <ResultContent content={message.content} />
-            </div>
+            </Part>
           )}
         </div>
       )}
@@ -85,30 +85,50 @@ export function Fold({ icon, isOpen = false, isBad = false, entry, head, childre
 function Arguments({ args }: { args: unknown }) {
   const edits = editsOf(args);
   const path = fieldOf(args, PATH_NAMES);
+  const written = path === undefined ? undefined : fieldOf(args, ["content", "file_text"]);
+  const command = fieldOf(args, ["command", "cmd", "script"]);
   if (edits !== undefined) {
     return (
-      <div class="tool-arguments">
-        <h3>{inert(path ?? "Change")}</h3>
+      <Part name={path ?? "Change"} copied={asText(args)} what="the arguments">
         <Diff lines={edits} />
-      </div>
+      </Part>
     );
   }
-  const written = fieldOf(args, ["content", "file_text"]);
-  if (path !== undefined && written !== undefined) {
-    return (
-      <div class="tool-arguments">
-        <h3>{inert(path)}</h3>
-        <Code text={written} language={languageOf(path)} />
-      </div>
-    );
-  }
-  const command = fieldOf(args, ["command", "cmd", "script"]);
+  const text = written ?? command ?? asText(args);
+  const language = written === undefined ? (command === undefined ? "json" : "bash") : languageOf(path ?? "");
   return (
-    <div class="tool-arguments">
-      <h3>Arguments</h3>
-      {command === undefined ? <Code text={asText(args)} language="json" /> : <Code text={command} language="bash" />}
+    <Part name={written === undefined ? "Arguments" : (path ?? "")} copied={text} what="the arguments">
+      <Code text={text} language={language} />
+    </Part>
+  );
+}
+
+interface PartProps {
+  name: string;
+  copied: string;
+  /** What is copied, in words. */
+  what: string;
+  children: preact.ComponentChildren;
+}
+
+/** One side of a call, with a button that copies it. */
+function Part({ name, copied, what, children }: PartProps) {
+  return (
+    <div class="tool-part">
+      <div class="tool-part-head">
+        <h3>{inert(name)}</h3>
+        <button type="button" class="icon-button" aria-label={`Copy ${what}`} onClick={() => void copyText(copied, what)}>
+          <Icon name="copy" />
+        </button>
+      </div>
+      {children}
     </div>
   );
+}
+
+/** The texts of a result as one. */
+function resultText(content: ContentBlock[]): string {
+  return content.map((block) => (block.type === "text" || block.type === "thinking" ? block.text : JSON.stringify(block, null, 2))).join("\n");
 }
 
 export function Diff({ lines }: { lines: DiffLine[] }) {
@@ -144,7 +164,10 @@ function ResultBlock({ block }: { block: ContentBlock }) {
   if (block.type === "image") {
     return <Picture mime={block.mime} data={block.data} />;
   }
-  const text = block.type === "text" || block.type === "thinking" ? block.text : JSON.stringify(block, null, 2);
+  const text = resultText([block]);
+  if (isUnifiedDiff(text)) {
+    return <Diff lines={parseDiff(text)} />;
+  }
   return <Code text={text} language={looksLikeJson(text) ? "json" : ""} />;
 }
 

@@ -283,6 +283,9 @@ export class Transcript {
       if (custom !== undefined) {
         item.custom = custom;
       }
+      if (event.origin !== undefined) {
+        item.origin = event.origin;
+      }
       const all = [...items, item];
       // Far behind the reader's place the newest ones are left out until they are scrolled to.
       this.change(all.length > 2 * KEPT_ITEMS ? { hasNewer: true } : { items: all });

@@ -1,7 +1,9 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { PathItem } from "../api/types";
-import { go, listHref, sessionHref } from "../router";
+import type { PathItem, SessionMeta } from "../api/types";
+import { go, listHref, sessionHref, treeHref } from "../router";
+import { restore } from "../sessions/actions";
 import { copyText } from "../ui/clipboard";
+import { counted } from "../ui/format";
 import { Icon } from "../ui/icons";
 import { useShortcuts } from "../ui/keys";
 import type { MenuItem } from "../ui/menu";
@@ -9,10 +11,14 @@ import { EmptyState, ErrorState, isNoEntry, Loading } from "../ui/states";
 import { useStore } from "../ui/use_store";
 import { messageAsMarkdown } from "./as_markdown";
 import { Composer } from "./composer";
+import { draftsOf, keepEdit, keepReply } from "./drafts";
+import { canEdit, editableText, picturesIn } from "./edited";
+import { type SubAgents, useFamily } from "./family";
 import { grouped } from "./groups";
 import { SessionHead } from "./head";
 import { firstKept } from "./hidden";
 import { EntryView } from "./message";
+import { Picture } from "./tool";
 import { useScrollKeeper } from "./scroll";
 import { Transcript } from "./transcript";
 import { edit, fork, reply, setLeaf } from "./writing";
@@ -36,10 +42,15 @@ export function TranscriptView({ session, entry }: { session: string; entry: str
   if (state.isDeleted) {
     return (
       <EmptyState title="This session was deleted" isView>
-        <p>It is kept in the trash for a while: <code>bough restore</code> brings it back.</p>
-        <a class="button" href="#/sessions">
-          Show all sessions
-        </a>
+        <p>It is kept in the trash for a while.</p>
+        <div class="state-actions">
+          <button type="button" class="button button-main" onClick={() => void restore(session)}>
+            Restore
+          </button>
+          <a class="button" href="#/sessions">
+            Show all sessions
+          </a>
+        </div>
       </EmptyState>
     );
   }
@@ -49,19 +60,25 @@ export function TranscriptView({ session, entry }: { session: string; entry: str
   if (state.isLoading || state.meta === undefined) {
     return <Loading />;
   }
+  return <Conversation transcript={transcript} meta={state.meta} entry={entry} />;
+}
+
+function Conversation({ transcript, meta, entry }: { transcript: Transcript; meta: SessionMeta; entry: string | undefined }) {
+  const state = useStore(transcript.state);
+  const { subAgents, starter } = useFamily(transcript.session, state.items);
   return (
     <div class="transcript">
-      <SessionHead meta={state.meta} details={state.details} leaf={state.otherLeaf ?? state.activeLeaf} view="transcript" />
-      <Path transcript={transcript} entry={entry} />
+      <SessionHead meta={meta} details={state.details} leaf={state.otherLeaf ?? state.activeLeaf} view="transcript" starter={starter} />
+      <Path transcript={transcript} entry={entry} subAgents={subAgents} />
     </div>
   );
 }
 
-function Path({ transcript, entry }: { transcript: Transcript; entry: string | undefined }) {
+function Path({ transcript, entry, subAgents }: { transcript: Transcript; entry: string | undefined; subAgents: SubAgents }) {
   const state = useStore(transcript.state);
   const { session } = transcript;
   const [isAtEnd, setAtEnd] = useState(true);
-  const [edited, setEdited] = useState<string | undefined>(undefined);
+  const [edited, setEdited] = useState<string | undefined>(() => draftsOf(session).edit?.entry);
   const handlers = {
     onNearTop: () => void transcript.loadOlder(),
     onNearEnd: () => void transcript.loadNewer(),
@@ -111,14 +128,14 @@ function Path({ transcript, entry }: { transcript: Transcript; entry: string | u
     const actions: MenuItem[] = [
       { label: "Copy as Markdown", icon: "copy", onPick: () => void copyText(item.message === undefined ? "" : messageAsMarkdown(item.message), "the message") },
       { label: "Copy link", icon: "link", onPick: () => void copyText(new URL(sessionHref(session, item.entry_id), location.href).href, "the link") },
-      { label: "Continue from here", icon: "branch", onPick: () => void setLeaf(session, item.entry_id) },
+      { label: "Continue from here", icon: "branch", onPick: () => void setLeaf(session, item.entry_id, transcript.state.get().activeLeaf) },
       {
         label: "Fork to a new session",
         icon: "fork",
         onPick: () => void fork(session, item.entry_id).then((made) => made !== undefined && go(sessionHref(made))),
       },
     ];
-    if (item.message?.role === "user") {
+    if (canEdit(item.message)) {
       actions.splice(2, 0, { label: "Edit on a new branch", icon: "edit", onPick: () => setEdited(item.entry_id) });
     }
     return actions;
@@ -129,11 +146,7 @@ function Path({ transcript, entry }: { transcript: Transcript; entry: string | u
       <div ref={box} class="transcript-box" tabIndex={0} role="region" aria-label="Messages">
         <div ref={content} class="transcript-content">
           {state.hasOlder && <p class="muted list-note">Loading earlier messages …</p>}
-          {groups.length === 0 && (
-            <EmptyState title="Nothing was said yet">
-              <p>Write the first message below, or let an agent write to this session.</p>
-            </EmptyState>
-          )}
+          {groups.length === 0 && <NothingHere session={session} entries={state.details?.entry_count ?? 0} />}
           {groups.map((group) => [
             group.item.entry_id === kept && (
               <p key="kept" class="kept-line">
@@ -141,19 +154,7 @@ function Path({ transcript, entry }: { transcript: Transcript; entry: string | u
               </p>
             ),
             group.item.entry_id === edited ? (
-              <div key={group.item.entry_id} class="message" data-entry={group.item.entry_id}>
-                <Composer
-                  label="The message on a new branch"
-                  action="Save as a branch"
-                  value={plainText(group.item)}
-                  onCancel={() => setEdited(undefined)}
-                  onSend={async (text) => {
-                    const isDone = await edit(session, group.item.entry_id, text);
-                    setEdited(isDone ? undefined : edited);
-                    return isDone;
-                  }}
-                />
-              </div>
+              <EditedMessage key={group.item.entry_id} session={session} item={group.item} onClose={() => setEdited(undefined)} />
             ) : (
               <EntryView
                 key={group.item.entry_id}
@@ -161,6 +162,7 @@ function Path({ transcript, entry }: { transcript: Transcript; entry: string | u
                 group={group}
                 isStreaming={state.streaming.has(group.item.entry_id)}
                 isTarget={group.item.entry_id === entry}
+                subAgents={subAgents}
                 actionsFor={actionsFor}
               />
             ),
@@ -176,24 +178,83 @@ function Path({ transcript, entry }: { transcript: Transcript; entry: string | u
       )}
       <div class="reply">
         {state.otherLeaf === undefined ? (
-          <Composer label="Write a message to this session" action="Send" onSend={(text) => reply(session, text, state.activeLeaf)} />
+          <Composer
+            label="Write a message to this session"
+            action="Send"
+            value={draftsOf(session).reply ?? ""}
+            onText={(text) => keepReply(session, text)}
+            onSend={(text) => reply(session, text, state.activeLeaf)}
+          />
         ) : (
-          <OtherBranch session={session} leaf={state.otherLeaf} onActive={() => go(sessionHref(session))} onNewest={() => transcript.showNewest()} />
+          <OtherBranch session={session} leaf={state.otherLeaf} active={state.activeLeaf} onActive={() => go(sessionHref(session))} onNewest={() => transcript.showNewest()} />
         )}
       </div>
     </>
   );
 }
 
+function NothingHere({ session, entries }: { session: string; entries: number }) {
+  if (entries === 0) {
+    return (
+      <EmptyState title="Nothing was said yet">
+        <p>Write the first message below, or let an agent write to this session.</p>
+      </EmptyState>
+    );
+  }
+  return (
+    <EmptyState title="The active path is empty">
+      <p>This session has {counted(entries, "entry", "entries")} on other branches. Choose one of them in the tree, or begin anew below.</p>
+      <a class="button" href={treeHref(session)}>
+        Show the tree
+      </a>
+    </EmptyState>
+  );
+}
+
+/** A message while it is edited. What was typed stays until it is stored or given up. */
+function EditedMessage({ session, item, onClose }: { session: string; item: PathItem; onClose: () => void }) {
+  const { entry_id: entry } = item;
+  const { edit: draft } = draftsOf(session);
+  const content = item.message?.content ?? [];
+  const close = () => {
+    keepEdit(session, undefined);
+    onClose();
+  };
+  const save = async (text: string) => {
+    const isDone = await edit(session, entry, text);
+    if (isDone) {
+      close();
+    }
+    return isDone;
+  };
+  return (
+    <div class="message" data-entry={entry}>
+      <Composer
+        label="The message on a new branch"
+        action="Save as a branch"
+        value={draft?.entry === entry ? draft.text : editableText(content)}
+        onText={(text) => keepEdit(session, text.trim() === "" ? undefined : { entry, text })}
+        onCancel={close}
+        onSend={save}
+      >
+        {picturesIn(content).map(({ mime, data }, at) => (
+          <Picture key={at} mime={mime} data={data} />
+        ))}
+      </Composer>
+    </div>
+  );
+}
+
 interface OtherBranchProps {
   session: string;
   leaf: string;
+  active: string | undefined;
   onActive: () => void;
   onNewest: () => void;
 }
 
 /** Says that the path is not the active one, and how to change that. */
-function OtherBranch({ session, leaf, onActive, onNewest }: OtherBranchProps) {
+function OtherBranch({ session, leaf, active, onActive, onNewest }: OtherBranchProps) {
   const leave = () => {
     onActive();
     onNewest();
@@ -204,7 +265,7 @@ function OtherBranch({ session, leaf, onActive, onNewest }: OtherBranchProps) {
       <button type="button" class="button" onClick={leave}>
         Show the active branch
       </button>
-      <button type="button" class="button button-main" onClick={() => void setLeaf(session, leaf)}>
+      <button type="button" class="button button-main" onClick={() => void setLeaf(session, leaf, active)}>
         Make it active
       </button>
     </div>
@@ -221,9 +282,4 @@ function useTarget(entry: string | undefined, items: PathItem[], bring: (entry: 
       brought.current = entry;
     }
   }, [entry, items]);
-}
-
-function plainText(item: PathItem): string {
-  const texts = (item.message?.content ?? []).flatMap((block) => (block.type === "text" ? [block.text] : []));
-  return texts.join("\n\n");
 }

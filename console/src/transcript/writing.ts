@@ -2,7 +2,8 @@
 
 import { ApiError, describe, getJson, sendJson, sessionPath } from "../api/client";
 import type { StoredEntry } from "../api/types";
-import { notifyError } from "../ui/toasts";
+import { notify, notifyError } from "../ui/toasts";
+import { editedMessage } from "./edited";
 
 function userMessage(text: string) {
   return { role: "user", content: [{ type: "text", text }], timestamp: Date.now() };
@@ -17,18 +18,22 @@ export async function reply(session: string, text: string, leaf: string | undefi
 export async function edit(session: string, entry: string, text: string): Promise<boolean> {
   return told(async () => {
     const { entry: stored } = await getJson<{ entry: StoredEntry }>(sessionPath(session, "entries", entry));
-    if (stored.parent_id === null) {
-      await sendJson("DELETE", sessionPath(session, "leaf"));
-      await sendJson("POST", sessionPath(session, "entries"), { message: userMessage(text), expected_leaf: "" });
-      return;
-    }
-    await sendJson("POST", sessionPath(session, "entries"), { message: userMessage(text), parent_id: stored.parent_id });
+    const message = stored.message === undefined ? userMessage(text) : editedMessage(stored.message, text, Date.now());
+    await sendJson("POST", sessionPath(session, "entries"), { message, parent_id: stored.parent_id });
   });
 }
 
-/** Makes the active path end at an entry. */
-export async function setLeaf(session: string, entry: string): Promise<boolean> {
-  return told(() => sendJson("PUT", sessionPath(session, "leaf"), { entry_id: entry }));
+/** Makes the active path end at an entry, with a way back to where it ended before. */
+export async function setLeaf(session: string, entry: string, before: string | undefined): Promise<boolean> {
+  return told(async () => {
+    await moveLeaf(session, entry);
+    notify("The active path ends here now.", () => void told(() => moveLeaf(session, before)));
+  });
+}
+
+async function moveLeaf(session: string, entry: string | undefined): Promise<void> {
+  const path = sessionPath(session, "leaf");
+  await (entry === undefined ? sendJson("DELETE", path) : sendJson("PUT", path, { entry_id: entry }));
 }
 
 /** Copies the path up to an entry into a new session, and says its id. */

@@ -1,7 +1,8 @@
 // Two branches side by side, from where they part.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { getJson, isAbort, sessionPath } from "../api/client";
+import { getJson, isAbort, isTransient, sessionPath } from "../api/client";
+import { readSession } from "../api/session";
 import type { Comparison, PathItem, SessionDetails, SessionMeta } from "../api/types";
 import { sessionHref, treeHref } from "../router";
 import { messageAsMarkdown } from "../transcript/as_markdown";
@@ -13,6 +14,7 @@ import { copyText } from "../ui/clipboard";
 import { counted } from "../ui/format";
 import type { MenuItem } from "../ui/menu";
 import { ErrorState, Loading } from "../ui/states";
+import { useReturn } from "../ui/use_return";
 
 interface CompareProps {
   session: string;
@@ -24,7 +26,12 @@ interface Compared {
   meta: SessionMeta;
   details: SessionDetails | undefined;
   comparison: Comparison;
+  activeLeaf: string | undefined;
+  /** The ends that are on the active path. */
+  activeEnds: ReadonlySet<string>;
 }
+
+const NO_SUB_AGENTS = new Map<string, never>();
 
 /** Entries of each branch that are shown at most. */
 const SHOWN_MAX = 200;
@@ -35,12 +42,19 @@ export function CompareView({ session, left, right }: CompareProps) {
   const [round, setRound] = useState(0);
   useEffect(() => {
     const work = new AbortController();
-    setError(undefined);
-    load({ session, left, right }, work.signal).then(setFound, (failure: unknown) => isAbort(failure) || setError(failure));
+    load({ session, left, right }, work.signal).then(
+      (compared) => {
+        setFound(compared);
+        setError(undefined);
+      },
+      (failure: unknown) => isAbort(failure) || setError(failure),
+    );
     return () => work.abort();
   }, [round]);
-  if (error !== undefined) {
-    return <ErrorState error={error} isView session={session} onRetry={() => setRound(round + 1)} />;
+  const readAgain = () => setRound((now) => now + 1);
+  useReturn(readAgain);
+  if (error !== undefined && !(isTransient(error) && found !== undefined)) {
+    return <ErrorState error={error} isView session={session} onRetry={readAgain} />;
   }
   if (found === undefined) {
     return <Loading />;
@@ -64,31 +78,33 @@ export function CompareView({ session, left, right }: CompareProps) {
         </a>
       </div>
       <div class="compare">
-        <Branch session={session} name="Left branch" end={left} side={comparison.left} />
-        <Branch session={session} name="Right branch" end={right} side={comparison.right} />
+        <Branch found={found} name="Left branch" end={left} side={comparison.left} />
+        <Branch found={found} name="Right branch" end={right} side={comparison.right} />
       </div>
     </div>
   );
 }
 
-function Branch({ session, name, end, side }: { session: string; name: string; end: string; side: Comparison["left"] }) {
+function Branch({ found, name, end, side }: { found: Compared; name: string; end: string; side: Comparison["left"] }) {
+  const { session_id: session } = found.meta;
   const groups = useMemo(() => grouped(side.entries), [side]);
   const actionsFor = (item: PathItem): MenuItem[] => [
     { label: "Copy as Markdown", icon: "copy", onPick: () => void copyText(item.message === undefined ? "" : messageAsMarkdown(item.message), "the message") },
     { label: "Copy link", icon: "link", onPick: () => void copyText(new URL(sessionHref(session, item.entry_id), location.href).href, "the link") },
-    { label: "Continue from here", icon: "branch", onPick: () => void setLeaf(session, item.entry_id) },
+    { label: "Continue from here", icon: "branch", onPick: () => void setLeaf(session, item.entry_id, found.activeLeaf) },
   ];
   return (
     <section class="compare-branch" aria-label={name} tabIndex={0}>
       <div class="compare-head">
         <h2>{name}</h2>
+        {found.activeEnds.has(end) && <span class="tag tag-done">active</span>}
         <span class="muted">{side.count === 0 ? "ends where they part" : counted(side.count, "entry", "entries")}</span>
         <a class="button button-small" href={sessionHref(session, end)}>
           Read
         </a>
       </div>
       {groups.map((group) => (
-        <EntryView key={group.item.entry_id} session={session} group={group} isStreaming={false} isTarget={false} actionsFor={actionsFor} />
+        <EntryView key={group.item.entry_id} session={session} group={group} isStreaming={false} isTarget={false} subAgents={NO_SUB_AGENTS} actionsFor={actionsFor} />
       ))}
       {side.count > side.entries.length && (
         <p class="muted list-note">
@@ -100,9 +116,11 @@ function Branch({ session, name, end, side }: { session: string; name: string; e
 }
 
 async function load({ session, left, right }: CompareProps, signal: AbortSignal): Promise<Compared> {
-  const [{ meta, details }, comparison] = await Promise.all([
-    getJson<{ meta: SessionMeta; details?: SessionDetails }>(sessionPath(session), {}, signal),
-    getJson<Comparison>(sessionPath(session, "compare"), { left, right, limit: SHOWN_MAX }, signal),
-  ]);
-  return { meta, details, comparison };
+  const compare = (one: string, other: string, limit: number) => getJson<Comparison>(sessionPath(session, "compare"), { left: one, right: other, limit }, signal);
+  const [{ meta, details, active_leaf: activeLeaf }, comparison] = await Promise.all([readSession(session, signal), compare(left, right, SHOWN_MAX)]);
+  // An end is on the active path if it has nothing that the path does not have.
+  const isActive = async (end: string) => activeLeaf !== undefined && (await compare(activeLeaf, end, 1)).right.count === 0;
+  const ends = [left, right];
+  const active = await Promise.all(ends.map(isActive));
+  return { meta, details, comparison, activeLeaf, activeEnds: new Set(ends.filter((_, at) => active[at])) };
 }

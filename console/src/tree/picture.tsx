@@ -7,10 +7,14 @@ import { endBelow, type TreeLayout, type TreeNode } from "./layout";
 
 interface PictureProps {
   layout: TreeLayout;
+  /** How many entries there are, those that are folded among them. */
+  entries: number;
   labels: ReadonlyMap<string, string>;
   selected: TreeNode | undefined;
   onSelect: (node: TreeNode) => void;
   onOpen: (node: TreeNode) => void;
+  /** Folds again what was unfolded. */
+  onFold: (() => void) | undefined;
 }
 
 interface Camera {
@@ -30,6 +34,9 @@ const LANE_PADDING = 46;
 const LETTER_WIDTH = 6.8;
 const ROW_HEIGHT = 30;
 const MARGIN = 24;
+/** The buttons at the foot of the picture take this much of it, in pixels of a page with letters of 16. */
+const TOOLS_HEIGHT = 56;
+/** Below this size the branches are drawn as lines. */
 const SCALE_MIN = 0.08;
 const SCALE_MAX = 3;
 const SCALE_STEP = 1.3;
@@ -38,7 +45,7 @@ const TEXT_SCALE_MIN = 0.55;
 /** A pointer that moves this far drags the picture, and chooses nothing. */
 const DRAG_MIN = 4;
 
-export function TreePicture({ layout, labels, selected, onSelect, onOpen }: PictureProps) {
+export function TreePicture({ layout, entries, labels, selected, onSelect, onOpen, onFold }: PictureProps) {
   const box = useRef<HTMLDivElement>(null);
   const size = useSize(box, { width: 0, height: 0 });
   const [camera, setCamera] = useState<Camera>(() => ({ x: -MARGIN, y: -MARGIN, scale: letterScale() }));
@@ -50,12 +57,14 @@ export function TreePicture({ layout, labels, selected, onSelect, onOpen }: Pict
 
   const zoom = (factor: number, at = { x: size.width / 2, y: size.height / 2 }) =>
     setCamera((now) => {
-      const scale = Math.min(SCALE_MAX, Math.max(SCALE_MIN, now.scale * factor));
+      // A tree that was made to fit may be smaller than that.
+      const scale = Math.min(SCALE_MAX, Math.max(Math.min(SCALE_MIN, now.scale), now.scale * factor));
       return { scale, x: now.x + at.x / now.scale - at.x / scale, y: now.y + at.y / now.scale - at.y / scale };
     });
   const fit = () => {
-    const scale = Math.min(SCALE_MAX, size.width / (layout.lanes * laneWidth + 2 * MARGIN), size.height / (layout.depth * ROW_HEIGHT + 2 * MARGIN));
-    setCamera({ x: -MARGIN, y: -MARGIN, scale: Math.min(letterScale(), Math.max(SCALE_MIN, scale)) });
+    const height = size.height - TOOLS_HEIGHT * letterScale();
+    const scale = Math.min(letterScale(), size.width / (layout.lanes * laneWidth + 2 * MARGIN), height / (layout.depth * ROW_HEIGHT + 2 * MARGIN));
+    setCamera({ x: -MARGIN, y: -MARGIN, scale });
   };
   const bring = (node: TreeNode) => setCamera(({ scale }) => cameraOn(placeOf(node), [layout.lanes * laneWidth, layout.depth * ROW_HEIGHT], size, scale));
   const isMeasured = size.width > 0;
@@ -108,7 +117,8 @@ export function TreePicture({ layout, labels, selected, onSelect, onOpen }: Pict
       onSelect(node);
     }
   };
-  const inSight = nodesInSight(layout, laneWidth, camera, size);
+  const isFar = camera.scale < SCALE_MIN;
+  const inSight = isFar ? [] : nodesInSight(layout, laneWidth, camera, size);
   const chars = camera.scale < TEXT_SCALE_MIN ? 0 : Math.floor((laneWidth - LANE_PADDING) / LETTER_WIDTH);
   const view = `${camera.x} ${camera.y} ${size.width / camera.scale} ${size.height / camera.scale}`;
   return (
@@ -117,7 +127,7 @@ export function TreePicture({ layout, labels, selected, onSelect, onOpen }: Pict
       class="tree-box"
       tabIndex={0}
       role="group"
-      aria-label={`Tree of ${layout.nodes.length} entries. Arrow keys move, Enter opens the entry, plus and minus change the size.`}
+      aria-label={`Tree of ${entries} entries. Arrow keys move, Enter opens the entry, plus and minus change the size.`}
       onKeyDown={onKey}
       onPointerDown={onPointerDown}
       onPointerMove={onPointerMove}
@@ -125,6 +135,7 @@ export function TreePicture({ layout, labels, selected, onSelect, onOpen }: Pict
       onPointerLeave={() => (drag.current = undefined)}
     >
       <svg class="tree-picture" viewBox={view} width={size.width} height={size.height} aria-hidden="true">
+        {isFar && branchLines(layout).map(({ lane, from, to, isActive }) => <path key={`${lane}/${from}`} class={isActive ? "tree-edge tree-edge-active" : "tree-edge"} d={`M${lane * laneWidth} ${from * ROW_HEIGHT}V${to * ROW_HEIGHT}`} />)}
         {inSight.map((node) => node.parent !== undefined && <path key={node.entry.id} class={node.isActive ? "tree-edge tree-edge-active" : "tree-edge"} d={edge(placeOf(node.parent), placeOf(node))} />)}
         {inSight.map((node) => (
           <NodeView key={node.entry.id} node={node} place={placeOf(node)} width={laneWidth} label={labels.get(node.entry.id)} chars={chars} isSelected={node === selected} onSelect={select} onOpen={onOpen} />
@@ -140,6 +151,11 @@ export function TreePicture({ layout, labels, selected, onSelect, onOpen }: Pict
         <button type="button" class="button button-small" onClick={fit}>
           Fit
         </button>
+        {onFold !== undefined && (
+          <button type="button" class="button button-small" onClick={onFold}>
+            Fold
+          </button>
+        )}
         <Legend />
       </div>
       <Minimap layout={layout} laneWidth={laneWidth} camera={camera} size={size} onMove={(x, y) => setCamera((now) => ({ ...now, x, y }))} />
@@ -151,6 +167,7 @@ const KINDS = [
   ["user", "user"],
   ["assistant", "assistant"],
   ["function_result", "result of a call"],
+  ["failed", "failed"],
 ] as const;
 
 /** What the dots stand for. */
@@ -161,6 +178,7 @@ function Legend() {
         <li key={kind}>
           <svg width="14" height="14" viewBox="-7 -7 14 14">
             <circle class={`tree-dot tree-dot-${kind}`} r={5} />
+            {kind === "failed" && <path class="tree-cross" d={crossAt(0, 0)} />}
           </svg>
           {name}
         </li>
@@ -190,7 +208,8 @@ function NodeView({ node, place: [x, y], width, label, chars, isSelected, onSele
   return (
     <g class={node.isActive ? "tree-node tree-active" : "tree-node"} data-entry={entry.id} data-selected={isSelected || undefined} onClick={() => onSelect(node)} onDblClick={() => onOpen(node)}>
       <rect class="tree-target" x={x - 12} y={y - ROW_HEIGHT / 2} width={width - 16} height={ROW_HEIGHT} rx={6} />
-      <circle class={`tree-dot tree-dot-${entry.kind}`} cx={x} cy={y} r={entry.kind === "bookkeeping" ? 4 : 6} />
+      <circle class={`tree-dot tree-dot-${entry.hasFailed ? "failed" : entry.kind}`} cx={x} cy={y} r={entry.kind === "bookkeeping" ? 4 : 6} />
+      {entry.hasFailed && <path class="tree-cross" d={crossAt(x, y)} />}
       {chars > 0 && (
         // Letters that are wider than most end at the edge of the lane.
         <svg x={x + 14} y={y - ROW_HEIGHT / 2} width={width - LANE_PADDING} height={ROW_HEIGHT}>
@@ -202,6 +221,11 @@ function NodeView({ node, place: [x, y], width, label, chars, isSelected, onSele
       )}
     </g>
   );
+}
+
+/** A shape besides the colour. */
+function crossAt(x: number, y: number): string {
+  return `M${x - 2.5} ${y - 2.5}l5 5m0 -5l-5 5`;
 }
 
 function cut(text: string, chars: number): string {
@@ -218,6 +242,8 @@ interface MinimapProps {
 
 const MAP_WIDTH = 120;
 const MAP_HEIGHT = 150;
+/** What is smaller on the map than this could not be seen. */
+const MAP_LENGTH_MIN = 3;
 
 /** The whole tree, with a frame around what is in sight. */
 function Minimap({ layout, laneWidth, camera, size, onMove }: MinimapProps) {
@@ -233,13 +259,13 @@ function Minimap({ layout, laneWidth, camera, size, onMove }: MinimapProps) {
   return (
     <svg class="tree-map" width={MAP_WIDTH} height={MAP_HEIGHT} aria-hidden="true" onClick={move} onPointerDown={(event) => event.stopPropagation()}>
       {lines.map(({ lane, from, to, isActive }) => (
-        <path key={`${lane}/${from}`} class={isActive ? "tree-active" : ""} d={`M${(lane + 0.5) * scaleX} ${from * scaleY}V${(to + 1) * scaleY}`} />
+        <path key={`${lane}/${from}`} class={isActive ? "tree-active" : ""} d={`M${(lane + 0.5) * scaleX} ${from * scaleY}v${Math.max(MAP_LENGTH_MIN, (to + 1 - from) * scaleY)}`} />
       ))}
       <rect
         x={((camera.x + MARGIN) / laneWidth) * scaleX}
         y={((camera.y + MARGIN) / ROW_HEIGHT) * scaleY}
-        width={(size.width / camera.scale / laneWidth) * scaleX}
-        height={(size.height / camera.scale / ROW_HEIGHT) * scaleY}
+        width={Math.max(MAP_LENGTH_MIN, (size.width / camera.scale / laneWidth) * scaleX)}
+        height={Math.max(MAP_LENGTH_MIN, (size.height / camera.scale / ROW_HEIGHT) * scaleY)}
       />
     </svg>
   );
@@ -304,13 +330,13 @@ function letterScale(): number {
 /** The camera with a node in sight, and with as little emptiness around the tree as can be. */
 function cameraOn([x, y]: Place, [wholeWidth, wholeHeight]: Place, size: { width: number; height: number }, scale: number): Camera {
   const along = (at: number, room: number, whole: number) => Math.max(-MARGIN, Math.min(at, whole + MARGIN - room));
-  const [width, height] = [size.width / scale, size.height / scale];
+  const [width, height] = [size.width / scale, (size.height - TOOLS_HEIGHT * letterScale()) / scale];
   return { scale, x: along(x - width / 3, width, wholeWidth), y: along(y - height / 2, height, wholeHeight) };
 }
 
 function isInSight([x, y]: Place, laneWidth: number, camera: Camera, size: { width: number; height: number }): boolean {
   const isAcross = x >= camera.x && x <= camera.x + size.width / camera.scale - laneWidth / 2;
-  return isAcross && y >= camera.y && y <= camera.y + size.height / camera.scale;
+  return isAcross && y >= camera.y && y <= camera.y + (size.height - TOOLS_HEIGHT * letterScale()) / camera.scale;
 }
 
 /** Where an arrow key leads. */

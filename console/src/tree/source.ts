@@ -15,6 +15,8 @@ export interface TreeEntry {
   kind: string;
   preview: string;
   at: number;
+  /** Whether a call failed, or a reply ended with an error. */
+  hasFailed: boolean;
 }
 
 export interface TreeState {
@@ -156,6 +158,7 @@ export class TreeSource {
     if (item.custom?.custom_type === "bough.label" && typeof target === "string") {
       typeof label === "string" ? this.labels.set(target, label) : this.labels.delete(target);
     }
-    this.entries.set(id, { id, parent: parent ?? undefined, at, kind: message?.role ?? "bookkeeping", preview: previewOf(item) });
+    const hasFailed = message?.is_error === true || message?.stop_reason === "error";
+    this.entries.set(id, { id, parent: parent ?? undefined, at, kind: message?.role ?? "bookkeeping", preview: previewOf(item), hasFailed });
   }
 }

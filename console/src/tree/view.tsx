@@ -10,7 +10,8 @@ import { inert } from "../ui/inert";
 import { useKeyList } from "../ui/keys";
 import { EmptyState, ErrorState, Loading } from "../ui/states";
 import { useStore } from "../ui/use_store";
-import { type TreeLayout, type TreeNode, whereTheyPart } from "./layout";
+import { FOLDED, foldRuns } from "./fold";
+import { layOut, type TreeLayout, type TreeNode, whereTheyPart } from "./layout";
 import { TreePicture } from "./picture";
 import { TreeSource, type TreeState } from "./source";
 
@@ -55,13 +56,21 @@ function TreeBody({ session, state, layout }: { session: string; state: TreeStat
   const selected = selectedId === undefined ? undefined : layout.byId.get(selectedId);
   const marked = markedId === undefined ? undefined : layout.byId.get(markedId);
   const active = state.activeLeaf === undefined ? undefined : layout.byId.get(state.activeLeaf);
+  const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
+  const drawn = useMemo(() => {
+    const kept = new Set([selectedId, markedId, state.activeLeaf, ...state.labels.keys()].filter((id) => id !== undefined));
+    return layOut(foldRuns(layout, { kept, opened }), state.activeLeaf);
+  }, [layout, state.labels, state.activeLeaf, selectedId, markedId, opened]);
+  const select = ({ entry }: TreeNode) => (entry.kind === FOLDED ? setOpened(new Set([...opened, entry.id])) : setSelectedId(entry.id));
   return (
     <div class="tree-body">
       <TreePicture
-        layout={layout}
+        layout={drawn}
+        entries={layout.nodes.length}
         labels={state.labels}
-        selected={selected}
-        onSelect={(node) => setSelectedId(node.entry.id)}
+        selected={selectedId === undefined ? undefined : drawn.byId.get(selectedId)}
+        onSelect={select}
+        onFold={opened.size === 0 ? undefined : () => setOpened(new Set())}
         onOpen={(node) => go(sessionHref(session, node.entry.id))}
       />
       <aside class="tree-side" aria-label="Selected entry" aria-live="polite">
@@ -112,7 +121,7 @@ function Selected({ session, node, active, marked, onMark, label }: SelectedProp
         <a class="button" href={sessionHref(session, entry.id)}>
           Read
         </a>
-        <button type="button" class="button" disabled={node === active} onClick={() => void setLeaf(session, entry.id)}>
+        <button type="button" class="button" disabled={node === active} onClick={() => void setLeaf(session, entry.id, active?.entry.id)}>
           Make active
         </button>
         <button type="button" class="button" onClick={() => void fork(session, entry.id).then((made) => made !== undefined && go(sessionHref(made)))}>

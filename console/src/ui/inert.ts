@@ -1,15 +1,19 @@
 // Text from outside, made safe to look at. Nothing here is about HTML: text is only ever put into text nodes.
 
-const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+/** Flags of regions are written with tags; elsewhere tags are text that nobody sees. */
+const FLAG = "\\u{1F3F4}[\\u{E0020}-\\u{E007E}]+\\u{E007F}";
+const CONTROL = "[\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]";
+const INVISIBLE = "[\\u180e\\u200b\\u2028\\u2029\\u2060-\\u2065\\u206a-\\u206f\\ufeff\\ufff9-\\ufffb\\u{E0000}-\\u{E007F}]";
+const SHOWN = new RegExp(`${FLAG}|${CONTROL}|${INVISIBLE}`, "gu");
 
 /**
- * Shows the characters that would act on their surroundings instead of being read: terminal escapes, and marks that
- * reverse the direction of the text around them.
+ * Shows the characters that would act on their surroundings instead of being read: terminal escapes, marks that
+ * reverse the direction of the text around them, and those that hide in it.
  */
 export function inert(text: string): string {
-  return text.replace(CONTROL, (character) => {
-    const code = character.charCodeAt(0).toString(16).toUpperCase();
-    return `[U+${code.padStart(4, "0")}]`;
+  return text.replace(SHOWN, (found) => {
+    const code = found.codePointAt(0) ?? 0;
+    return code === 0x1f3f4 ? found : `[U+${code.toString(16).toUpperCase().padStart(4, "0")}]`;
   });
 }
 

@@ -9,6 +9,9 @@ interface VirtualListProps {
   rowHeight: number;
   /** The row that is scrolled into sight when it changes. */
   selected: number;
+  /** How far it is scrolled at first. */
+  top: number;
+  onScroll: (top: number) => void;
   renderRow: (index: number) => ComponentChildren;
   /** The end of the list comes near. */
   onNearEnd: () => void;
@@ -20,15 +23,19 @@ const ROWS_BEYOND = 8;
 /** Rows before the end at which more are asked for. */
 const ROWS_AHEAD = 60;
 
-export function VirtualList({ label, count, rowHeight, selected, renderRow, onNearEnd, children }: VirtualListProps) {
+export function VirtualList({ label, count, rowHeight, selected, top, onScroll, renderRow, onNearEnd, children }: VirtualListProps) {
   const box = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ top: 0, height: 800 });
+  const [view, setView] = useState({ top, height: 800 });
   useLayoutEffect(() => {
     const element = box.current;
     if (element === null) {
       return;
     }
-    const measure = () => setView({ top: element.scrollTop, height: element.clientHeight });
+    element.scrollTop = top;
+    const measure = () => {
+      setView({ top: element.scrollTop, height: element.clientHeight });
+      onScroll(element.scrollTop);
+    };
     const observer = new ResizeObserver(measure);
     observer.observe(element);
     element.addEventListener("scroll", measure, { passive: true });

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { getJson, isAbort, sessionPath } from "../api/client";
+import { getJson, isAbort, isTransient, sessionPath } from "../api/client";
 import type { StatsAnswer, StatsRow } from "../api/stats";
 import type { SessionMeta } from "../api/types";
 import { go, sessionHref, usageHref, type UsageQuery } from "../router";
@@ -8,6 +8,7 @@ import { compact, count, duration, money, sessionTitle } from "../ui/format";
 import { inert } from "../ui/inert";
 import { usePageTitle } from "../ui/page_title";
 import { EmptyState, ErrorState, Loading } from "../ui/states";
+import { useReturn } from "../ui/use_return";
 import { cachePart, chartOf, type Grouping, type Measure, nameOf, readBy, tokensOf } from "./chart";
 import { StackedBars } from "./stacked_bars";
 
@@ -43,8 +44,9 @@ export function UsageView({ query }: { query: UsageQuery }) {
     );
     return () => work.abort();
   }, [query.by, query.since, round]);
-  const refresh = () => setRound(round + 1);
-  if (error !== undefined) {
+  const refresh = () => setRound((now) => now + 1);
+  useReturn(refresh);
+  if (error !== undefined && !(isTransient(error) && data !== undefined)) {
     return <ErrorState error={error} isView onRetry={refresh} />;
   }
   if (data === undefined) {
