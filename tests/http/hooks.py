@@ -1,6 +1,12 @@
 """What schemathesis must know of the API beside its document."""
 
+import uuid
+
 import schemathesis
+
+# Values that only the server makes: an invented one is refused, as it should be, and says nothing about the rest of the request.
+OPAQUE = {"query": ["cursor", "after"], "headers": ["If-Match", "If-None-Match", "Last-Event-ID"]}
+KEY = "Idempotency-Key"
 
 
 @schemathesis.hook
@@ -9,6 +15,15 @@ def before_call(context, case, kwargs):
     query = case.query or {}
     if isinstance(query.get("wait_ms"), (int, float)) and query["wait_ms"] > 50:
         query["wait_ms"] = 50
+    if case.meta is None or case.meta.generation.mode.is_negative:
+        return
+    for place, names in OPAQUE.items():
+        values = getattr(case, place) or {}
+        for name in names:
+            values.pop(name, None)
+    # A key means one request: the same one for another request is 422.
+    if case.headers and KEY in case.headers:
+        case.headers[KEY] = uuid.uuid4().hex
 
 
 @schemathesis.serializer("application/x-ndjson")

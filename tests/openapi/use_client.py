@@ -1,4 +1,4 @@
-"""Uses the client that openapi-python-client made: create, append, list, read, a conflict.
+"""Uses the client that openapi-python-client made: create, append a document and a message, list, read, a conflict.
 
 The arguments are the folder that holds the package, and the address of a server.
 """
@@ -9,7 +9,7 @@ sys.path.insert(0, sys.argv[1])
 
 from bough_client import Client  # noqa: E402
 from bough_client.api.sessions import append_entry, ensure_session, get_entry, list_messages, list_sessions  # noqa: E402
-from bough_client.models import AppendEntryRequest, EnsureRequest, MessageInFormat, Problem  # noqa: E402
+from bough_client.models import AppendEntryRequest, EnsureRequest, MessageInFormat, OpaqueBody, Problem  # noqa: E402
 
 SESSION = "python"
 MESSAGE = {"role": "user", "content": [{"type": "text", "text": "hello"}], "timestamp": 1}
@@ -19,6 +19,11 @@ def main(server):
     client = Client(base_url=server)
     created = ensure_session.sync(SESSION, client=client, body=EnsureRequest(title="From Python"))
     assert created.created is True
+
+    note = OpaqueBody(custom_type="note", data={"n": 1})
+    document = append_entry.sync(SESSION, client=client, body=AppendEntryRequest(custom=note))
+    kept = get_entry.sync(SESSION, document.entry_id, client=client).entry
+    assert kept.custom.to_dict() == note.to_dict()
 
     message = MessageInFormat.from_dict(MESSAGE)
     appended = append_entry.sync(SESSION, client=client, body=AppendEntryRequest(message=message))

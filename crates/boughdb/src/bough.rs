@@ -3,14 +3,14 @@ use std::sync::Arc;
 
 use bough_platform::{Clock, Entropy, OsEntropy, Platform, SystemClock};
 use bough_recorder::{
-    DurableOptions, RecordFold, RecordSink as _, RecordedSession, Replay, StoreSink, fold_records,
+    DurableOptions, RecordFold, RecordSink as _, RecordedSession, Replay, fold_records,
 };
 use bough_search::NativeIndex;
 use bough_service::api::{
     CreateRequest, EnsureRequest, ListRequest, ListResponse, SearchRequest, SearchResponse,
     UndeleteRequest,
 };
-use bough_service::{EventFilter, Scope, Service, ServiceError, StartAt};
+use bough_service::{EventFilter, RecordingSink, Scope, Service, ServiceError, StartAt};
 use bough_session::{SessionId, SessionMeta};
 use bough_store::shared_state::NativeSharedState;
 use bough_store::{MemoryStore, NativeOptions, NativeStore, Store};
@@ -20,6 +20,19 @@ use crate::{Error, Recorder, Session, Subscription};
 /// A store of sessions. Cheap to clone; all clones are the same store.
 ///
 /// It must be used inside a tokio runtime.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), boughdb::Error> {
+/// use boughdb::{Bough, user};
+///
+/// let bough = Bough::in_memory()?;
+/// let session = bough.create("Weather").await?;
+/// session.append(user("Will it rain?")).await?;
+/// assert_eq!(bough.list().await?.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Bough {
     service: Service,
@@ -221,7 +234,7 @@ impl Bough {
 
     /// Starts a recorder: agent events in, sessions out, durable while they arrive.
     ///
-    /// `Forbidden` if this handle does not have every right on every session: a recorder does not look at scopes.
+    /// `Forbidden` if this handle does not have every right on every session: a recorder does not look at rights.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -251,32 +264,28 @@ impl Bough {
 
     /// Starts a recorder with options: hooks, streaming events, an inactivity timeout, a function for notices.
     pub fn recorder_with(&self, options: DurableOptions) -> Result<Recorder, Error> {
-        self.sees_everything()?;
-        Ok(Recorder::start(self.service.store(), options))
+        Ok(Recorder::start(self.recording_sink()?, options))
     }
 
     /// A recorded session with its loops, turns, groups and links, from its log. `None` if there is no such session, or
     /// if it was not recorded from events.
     pub async fn recorded(&self, id: &str) -> Result<Option<RecordedSession>, Error> {
-        self.sees_everything()?;
-        let records = StoreSink::new(self.service.store()).load(id).await?;
+        let records = self.recording_sink()?.load(id).await?;
         Ok(fold_records(id, &records))
     }
 
     /// The events of a recorded session, in the order in which they came. `None` as for [`Bough::recorded`].
     pub async fn replay(&self, id: &str) -> Result<Option<Replay>, Error> {
-        self.sees_everything()?;
-        let records = StoreSink::new(self.service.store()).load(id).await?;
+        let records = self.recording_sink()?.load(id).await?;
         let mut fold = RecordFold::to_replay(id);
         records.iter().for_each(|record| fold.read(record));
         Ok(fold.replay())
     }
 
-    /// Recording and reading recordings go past the rules of the service, so a caller whose scope is smaller may do
-    /// neither.
-    fn sees_everything(&self) -> Result<(), Error> {
+    /// A sink does not look at the rights of a scope, so only the owner may record or read recordings with one.
+    fn recording_sink(&self) -> Result<RecordingSink, Error> {
         if self.scope == Scope::owner() {
-            return Ok(());
+            return Ok(RecordingSink::new(&self.service, &self.scope));
         }
         let reason = "only the owner of a store may record into it or read recordings".to_owned();
         Err(ServiceError::Forbidden { reason }.into())

@@ -21,7 +21,7 @@ pub enum Error {
     Search(#[from] SearchError),
     /// Events are not stored. The message says of which session, and why.
     #[error(transparent)]
-    Recording(#[from] DurableError<StoreError>),
+    Recording(#[from] DurableError<ServiceError>),
     /// A rule refused the call, or the store failed; the code and the hint say what to do.
     #[error("{code}: {0}", code = .0.code())]
     Service(#[from] ServiceError),

@@ -55,6 +55,7 @@
 //! | read by id, custom type or prefix, newest first | [`Session::entries`] |
 //! | change something only if it did not change meanwhile | [`Session::append_after`], [`Session::update`], [`Session::switch_if`], [`Session::set_meta`] |
 //! | branch, fork, hide | [`Session::append_to`], [`Session::fork_with`], [`Session::hide`] |
+//! | put a summary in the place of older messages | [`Session::plan_compaction`], [`Session::compact`], [`Session::undo_compaction`] |
 //! | search all sessions | [`Bough::search`] |
 //!
 //! An agent's events become sessions, too: see [`Recorder`] and [`recording`].
@@ -83,10 +84,10 @@ pub use bough::Bough;
 pub use documents::Documents;
 pub use error::Error;
 pub use message_input::MessageInput;
-pub use messages::{assistant, user};
+pub use messages::{assistant, function_result, user};
 pub use options::{
-    AppendOptions, BatchEntry, BatchOptions, ContextOptions, EntriesOptions, ForkOptions,
-    MessagesOptions,
+    AppendOptions, BatchEntry, BatchOptions, CompactOptions, ContextOptions, EntriesOptions,
+    ForkOptions, MessagesOptions, PlanCompactionOptions,
 };
 pub use recorder::Recorder;
 pub use reply::{FinishOptions, Reply, StreamOptions};
@@ -95,6 +96,29 @@ pub use subscription::Subscription;
 
 pub use bough_platform::Platform;
 pub use bough_search::SearchError;
+/// What goes in and what comes out of each function of the service, for [`Bough::service`].
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), boughdb::Error> {
+/// use boughdb::api::{CompareRequest, StatsRequest};
+/// use boughdb::{Bough, Scope, user};
+///
+/// let bough = Bough::in_memory()?;
+/// let session = bough.create("Weather").await?;
+/// let question = session.append(user("Will it rain?")).await?;
+/// let today = session.append(user("Today?")).await?;
+/// let tomorrow = session.append_to(&question, user("Tomorrow?")).await?;
+///
+/// let (service, scope) = (bough.service(), Scope::owner());
+/// let session_id = session.id().clone();
+/// let request = CompareRequest { session_id, left: today, right: tomorrow, limit: None };
+/// let compared = service.compare(&scope, request).await?;
+/// assert_eq!(compared.common_entry_id, Some(question));
+/// assert_eq!(service.stats(&scope, StatsRequest::default()).await?.sessions, 1);
+/// # Ok(())
+/// # }
+/// ```
 pub use bough_service::api;
 pub use bough_service::api::{AppendedEntry, EntryItem, EntryOrder, MetaPatch};
 pub use bough_service::{
@@ -102,8 +126,9 @@ pub use bough_service::{
     Right, Scope, Service, ServiceError, StartAt,
 };
 pub use bough_session::{
-    AgentMessage, AssistantMessage, ContentBlock, CustomPayload, EntryId, Format, JsonMap, RawJson,
-    Role, SessionId, SessionMeta, SessionStatus, StopReason, Usage, UserMessage,
+    AgentMessage, AssistantMessage, ContentBlock, CustomPayload, EntryId, Format,
+    FunctionCallBlock, FunctionResultMessage, JsonMap, RawJson, Role, SessionId, SessionMeta,
+    SessionStatus, StopReason, Usage, UserMessage,
 };
 pub use bough_store::{FsStore, MemoryStore, NativeOptions, NativeStore, Store, StoreError};
 

@@ -160,6 +160,30 @@ pub struct ContextOptions {
     pub from_entry_id: Option<EntryId>,
 }
 
+/// How [`Session::plan_compaction`](crate::Session::plan_compaction) plans.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlanCompactionOptions {
+    /// How much of the newest conversation stays as it is, in tokens. Default: 20,000.
+    pub keep_recent_tokens: Option<u64>,
+    /// Whether to plan only if the context exceeds the window of its model, less the reserve.
+    pub only_if_due: bool,
+    /// Whether to add the conversation that would be summarised, as text for a model.
+    pub include_conversation: bool,
+}
+
+/// How [`Session::compact`](crate::Session::compact) compacts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CompactOptions {
+    /// The summary; `None` is one that is written by fixed rules, without a model.
+    pub summary: Option<String>,
+    /// How much of the newest conversation stays as it is, in tokens. Default: 20,000.
+    pub keep_recent_tokens: Option<u64>,
+    /// Whether to compact only if the context exceeds the window of its model, less the reserve.
+    pub only_if_due: bool,
+    /// Compact only if the active leaf still is this entry (`""` for a session without entries); otherwise `session/leaf_conflict`.
+    pub expected_leaf: Option<String>,
+}
+
 /// What [`Session::fork_with`](crate::Session::fork_with) copies, and what it calls the copies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ForkOptions {

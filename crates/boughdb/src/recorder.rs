@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use bough_recorder::{
-    AgentEvent, CompactionBlock, DurableOptions, DurableRecorder, Fact, Recording, StoreSink,
+    AgentEvent, CompactionBlock, DurableOptions, DurableRecorder, Fact, Recording,
 };
-use bough_store::{Store, StoreError};
+use bough_service::{RecordingSink, ServiceError};
 
 use crate::Error;
 
@@ -13,15 +13,35 @@ use crate::Error;
 /// A session belongs to one recorder while a loop of it is open: another recorder, also one of another process, is
 /// refused meanwhile. On a store without locks, such as a bridge, a recorder of another process is not refused; the first
 /// one is told at its next event.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), boughdb::Error> {
+/// use boughdb::recording::{AgentEnd, AgentStart, Timestamp};
+/// use boughdb::{Bough, assistant, user};
+///
+/// let bough = Bough::in_memory()?;
+/// let recorder = bough.recorder()?;
+/// let now = Timestamp::now();
+/// recorder.record(AgentStart::new("agent", "chat-1", "chat-1.main.1", now)).await?;
+/// let said = [user("Name a tree."), assistant("local", "small", "Hazel.")];
+/// recorder.record(AgentEnd::new("chat-1.main.1", said, now)).await?;
+/// recorder.sync().await?;
+/// // Everything up to here is durable, and the recording may go on.
+/// let recording = recorder.finish().await?;
+/// assert_eq!((recording.sessions.len(), recording.events_not_stored), (1, 0));
+/// assert_eq!(bough.session("chat-1").messages().await?.len(), 2);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    inner: DurableRecorder<StoreSink>,
+    inner: DurableRecorder<RecordingSink>,
 }
 
 impl Recorder {
-    pub(crate) fn start(store: Arc<dyn Store>, options: DurableOptions) -> Self {
-        let sink = Arc::new(StoreSink::new(store));
-        Self { inner: DurableRecorder::start(sink, options) }
+    pub(crate) fn start(sink: RecordingSink, options: DurableOptions) -> Self {
+        Self { inner: DurableRecorder::start(Arc::new(sink), options) }
     }
 
     /// Takes an event. It is stored soon after; this waits only while too many events are not stored yet.
@@ -48,7 +68,7 @@ impl Recorder {
     }
 
     /// Aborts the loops that are still open, stores everything, and returns the sessions.
-    pub async fn finish(self) -> Result<Recording<StoreError>, Error> {
+    pub async fn finish(self) -> Result<Recording<ServiceError>, Error> {
         Ok(self.inner.finish().await?)
     }
 }

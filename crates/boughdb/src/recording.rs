@@ -31,8 +31,27 @@
 //! # }
 //! ```
 //!
-//! Underneath, events and loops hold messages as the session files of phi-core do ([`PhiMessage`], [`PhiUsage`]), so that such files are
-//! read and written byte for byte, with members that this version does not know. Programs that need those members look there.
+//! All constructors of events take these types, and `canonical_messages` of a loop, a turn and a context gives them back. Underneath,
+//! events and loops hold messages as the session files of phi-core do ([`PhiMessage`], [`PhiUsage`]), so that such files are read and
+//! written byte for byte, with members that this version does not know ([`Verbatim`]). Programs that need those members look there;
+//! no other program has to name these types:
+//!
+//! ```
+//! use boughdb::recording::{ParallelLoopEnd, Timestamp, TurnEnd};
+//! use boughdb::{Usage, assistant, function_result};
+//!
+//! let now = Timestamp::now();
+//! let answer = assistant("local", "small", "I look.");
+//! let usage = Usage { input: Some(5), output: Some(2), ..Usage::default() };
+//! let end = TurnEnd::new("s.main.1", answer, now)
+//!     .with_tool_results([function_result("call-1", "search", "Found.")])
+//!     .with_usage(usage.clone());
+//! assert_eq!(end.tool_results.len(), 1);
+//! assert_eq!(end.message.canonical().map(|message| message.text()).as_deref(), Some("I look."));
+//! assert_eq!(Usage::from(end.usage).input, Some(5));
+//! let choice = ParallelLoopEnd::new("s", "s.main.1", 0, now).with_usage(usage);
+//! assert_eq!(Usage::from(choice.evaluation_usage).output, Some(2));
+//! ```
 //!
 //! Loops are identified and chained by their ids:
 //!

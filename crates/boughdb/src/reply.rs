@@ -54,6 +54,25 @@ pub struct FinishOptions {
 /// Made by [`Session::stream`]. End it with [`Reply::finish`]. A reply that is dropped before is closed as aborted, so that a
 /// `?` in the middle leaves no message open; where no runtime is left to do that, it is closed after
 /// the time that the store has for abandoned streams.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), boughdb::Error> {
+/// use boughdb::{Bough, ContentBlock, FinishOptions, StreamOptions};
+///
+/// let session = Bough::in_memory()?.create("Weather").await?;
+/// let mut reply = session.stream(StreamOptions::model("m-1")).await?;
+/// reply.thinking("I should look.").await?;
+/// reply.text("Let me ").await?;
+/// reply.text("look.").await?;
+/// reply.finish(FinishOptions::default()).await?;
+///
+/// let message = &session.messages().await?[0].message;
+/// assert!(matches!(message.content()[0], ContentBlock::Thinking(_)));
+/// assert_eq!(message.text(), "Let me look.");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Reply {
     session: Session,

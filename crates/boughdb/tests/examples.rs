@@ -89,6 +89,70 @@ fn session_files_are_saved_refused_and_deleted() {
 }
 
 #[test]
+fn streaming_events_are_kept_where_they_are_asked_for() {
+    assert_eq!(
+        run("streaming_events"),
+        [
+            r#"pieces kept: false, [] of ["Hazel and oak."]"#,
+            r#"pieces kept: true, ["Hazel", " and", " oak."] of ["Hazel and oak."]"#,
+        ]
+    );
+}
+
+#[test]
+fn models_and_judge_shows_what_each_part_cost() {
+    assert_eq!(
+        run("models_and_judge"),
+        [
+            "small (small-default): 20 tokens written, chosen: true",
+            "large (large-default): 300 tokens written, chosen: false",
+            "all loops wrote 320 tokens",
+            "the judge took 50",
+        ]
+    );
+}
+
+/// Each public module and each type that programs begin with has code in its documentation.
+#[test]
+fn the_main_types_and_modules_have_code_in_their_documentation() {
+    const MAIN: [&str; 6] = ["Bough", "Session", "Documents", "Reply", "Recorder", "Subscription"];
+    let root = env!("CARGO_MANIFEST_DIR");
+    let read = |path: &str| std::fs::read_to_string(format!("{root}/src/{path}")).unwrap();
+    let library = read("lib.rs");
+    for line in library.lines() {
+        if let Some(name) = line.strip_prefix("pub mod ") {
+            let text = read(&format!("{}.rs", name.trim_end_matches(';')));
+            let header: Vec<&str> =
+                text.lines().take_while(|line| line.starts_with("//!")).collect();
+            assert!(header.contains(&"//! ```"), "{line}");
+        }
+    }
+    assert!(documentation(&library, "pub use bough_service::api;").contains("```"), "api");
+    let sources = [
+        "bough.rs",
+        "documents.rs",
+        "recorder.rs",
+        "reply.rs",
+        "session/mod.rs",
+        "subscription.rs",
+    ];
+    let sources: String = sources.map(read).concat();
+    for name in MAIN {
+        let text = documentation(&sources, &format!("pub struct {name} "));
+        assert!(text.contains("```"), "{name}");
+    }
+}
+
+/// The comments above a line.
+fn documentation(source: &str, line: &str) -> String {
+    let before = source.split(line).next().unwrap();
+    assert_ne!(before.len(), source.len(), "there is no `{line}`");
+    let above =
+        before.lines().rev().take_while(|line| line.starts_with("///") || line.starts_with("#["));
+    above.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
 fn loop_tree_is_walked_from_its_root() {
     let lines = run("loop_tree");
     assert_eq!(lines[0], "s.a.1: Completed, Initial");

@@ -14,7 +14,6 @@ mod args;
 mod backend;
 mod command_error;
 mod commands;
-mod compacting;
 mod demo;
 mod editor;
 #[cfg(feature = "engine")]
@@ -24,7 +23,6 @@ mod fork_file;
 mod globals;
 mod limits;
 mod output;
-mod recorded;
 mod resolve;
 mod screens;
 mod summarise;

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-/// How often an index without progress is asked again before a command continues without it.
+/// How often a search asks for the index that another process updates before it answers without the rest. Each time
+/// takes up to 300 ms, so this is a second and a half.
+pub(crate) const INDEX_ELSEWHERE_ROUNDS: u32 = 5;
+/// How often the index that another process updates is asked again, without progress, before a rebuild gives up.
 pub(crate) const INDEX_STALLED_ROUNDS: u32 = 50;
 /// Hits that the search screen shows.
 pub(crate) const SEARCH_HITS_PAGE: usize = 100;
@@ -59,10 +62,6 @@ pub(crate) const EVENT_LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub(crate) const PASSED_OVER_TOLD: u64 = 10;
 /// Unknown fields of events that are reported one by one.
 pub(crate) const UNKNOWN_FIELDS_TOLD: usize = 20;
-/// How often a server checks the sessions that changed, to compact them.
-pub(crate) const COMPACT_SETTLE: Duration = Duration::from_secs(1);
-/// How many changes a server reads at a time to find those sessions.
-pub(crate) const CHANGES_PER_LOOK: usize = 1_000;
 /// How often `bough serve --demo` shows an agent at work.
 pub(crate) const DEMO_ROUNDS_MAX: u32 = 30;
 /// The pause in between.

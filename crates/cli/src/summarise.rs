@@ -4,9 +4,11 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use async_trait::async_trait;
 use bough_server::config::{Overrides, load};
+use bough_service::api::CompactionResponse;
 use bough_service::compaction::{
-    CompactionSettings, ModelWindows, PathItem, Plan, branch_digest, conversation_text, digest,
+    CompactionSettings, NoSummary, PathItem, Summariser, branch_digest, conversation_text,
 };
 
 use crate::command_error::{CommandError, CommandResult};
@@ -18,8 +20,6 @@ use crate::limits::{FILE_BYTES_MAX, SUMMARY_BYTES_MAX};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Configured {
     pub(crate) settings: CompactionSettings,
-    /// The context windows of models.
-    pub(crate) windows: ModelWindows,
     /// The program that writes summaries, with its arguments; empty when there is none.
     pub(crate) command: Vec<String>,
 }
@@ -44,15 +44,7 @@ impl Configured {
             CommandError::failed(error).hint("`bough config check` shows what is wrong")
         })?;
         let compaction = loaded.config.compaction;
-        Ok(Self {
-            settings: CompactionSettings {
-                enabled: compaction.enabled,
-                reserve_tokens: compaction.reserve_tokens,
-                keep_recent_tokens: compaction.keep_recent_tokens,
-            },
-            windows: ModelWindows::with(&compaction.windows),
-            command: compaction.command,
-        })
+        Ok(Self { settings: compaction.settings(), command: compaction.command })
     }
 }
 
@@ -99,34 +91,21 @@ impl SummarySource {
     }
 }
 
-/// The summary for a plan.
-pub(crate) async fn summarise(
-    path: &[PathItem],
-    plan: &Plan,
-    source: &SummarySource,
-) -> CommandResult<String> {
-    match source {
-        SummarySource::Digest => Ok(digest(path, plan)),
-        SummarySource::Text(text) => Ok(format!("{text}{}", plan.files.to_text())),
-        SummarySource::Command { command, focus } => {
-            let text = run(command, input_of(path, plan), focus.clone()).await?;
-            Ok(format!("{text}{}", plan.files.to_text()))
+impl SummarySource {
+    /// The summary of a conversation; `None` if the fixed rules write it.
+    pub(crate) async fn text(&self, conversation: &str) -> CommandResult<Option<String>> {
+        match self {
+            Self::Digest => Ok(None),
+            Self::Text(text) => Ok(Some(text.clone())),
+            Self::Command { command, focus } => {
+                run(command, conversation.to_owned(), focus.clone()).await.map(Some)
+            }
         }
     }
-}
 
-/// The summary of a conversation that is given as text; `digest` is the summary by the fixed rules.
-pub(crate) async fn summarise_text(
-    digest: String,
-    conversation: String,
-    source: &SummarySource,
-) -> CommandResult<String> {
-    match source {
-        SummarySource::Digest => Ok(digest),
-        SummarySource::Text(text) => Ok(text.clone()),
-        SummarySource::Command { command, focus } => {
-            run(command, conversation, focus.clone()).await
-        }
+    /// Whether the text depends on the conversation.
+    pub(crate) const fn reads_conversation(&self) -> bool {
+        matches!(self, Self::Command { .. })
     }
 }
 
@@ -135,30 +114,24 @@ pub(crate) async fn summarise_branch(
     items: &[PathItem],
     source: &SummarySource,
 ) -> CommandResult<String> {
-    summarise_text(branch_digest(items), conversation_text(items), source).await
+    let text = source.text(&conversation_text(items)).await?;
+    Ok(text.unwrap_or_else(|| branch_digest(items)))
 }
 
-/// The input of the program: the summary before, then the conversation, with the current turn
-/// apart.
-fn input_of(path: &[PathItem], plan: &Plan) -> String {
-    let part = |from: usize, to: usize| conversation_text(path.get(from..to).unwrap_or_default());
-    let mut input = String::new();
-    if let Some(previous) = &plan.previous
-        && !previous.compaction.summary.is_empty()
-    {
-        let summary = &previous.compaction.summary;
-        input.push_str(&format!("<previous-summary>\n{summary}\n</previous-summary>\n\n"));
+/// Writes the summaries of a server, as its configuration says at that time.
+pub(crate) struct ConfiguredSummariser<'a> {
+    pub(crate) globals: &'a Globals,
+    /// The configuration file that was named.
+    pub(crate) config: Option<&'a Path>,
+}
+
+#[async_trait]
+impl Summariser for ConfiguredSummariser<'_> {
+    async fn summarise(&self, plan: &CompactionResponse) -> Result<Option<String>, NoSummary> {
+        let configured = Configured::load_from(self.globals, self.config).map_err(|_| NoSummary)?;
+        let conversation = plan.conversation.as_deref().unwrap_or_default();
+        configured.source(None).text(conversation).await.map_err(|_| NoSummary)
     }
-    let range = &plan.range;
-    match plan.split_turn {
-        Some(turn) => {
-            input.push_str(&part(range.start, turn));
-            input.push_str("\n\n**Turn Context (split turn):**\n\n");
-            input.push_str(&part(turn, range.end));
-        }
-        None => input.push_str(&part(range.start, range.end)),
-    }
-    input
 }
 
 async fn run(command: &[String], input: String, focus: Option<String>) -> CommandResult<String> {

@@ -13,7 +13,7 @@ use serde_json::Value;
 fn each_run_writes_new_sessions_of_every_kind() {
     let place = Place::new();
     let first = place.json(&["demo"])["session_ids"].as_array().unwrap().len();
-    assert_eq!(first, 8);
+    assert_eq!(first, 9);
     place.ok(&["demo"]);
     let listed = place.json(&["ls"]);
     let sessions = listed["sessions"].as_array().unwrap();
@@ -25,7 +25,7 @@ fn each_run_writes_new_sessions_of_every_kind() {
     assert_eq!(long, Some(480));
     let titles: Vec<&Value> = sessions.iter().map(|session| &session["title"]).collect();
     assert!(titles.iter().any(|title| *title == "Make the report page faster"), "{titles:?}");
-    assert!(place.ok(&["verify"]).contains("checked 16 sessions"));
+    assert!(place.ok(&["verify"]).contains("checked 18 sessions"));
 }
 
 /// Both at once: the sessions of the past, and those that an agent writes live.

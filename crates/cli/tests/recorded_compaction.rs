@@ -6,10 +6,12 @@ mod common;
 use std::io::Write;
 use std::process::Stdio;
 
+use bough_platform::{OsEntropy, SystemClock};
 use bough_recorder::{
-    CompactionConfig, CompactionScope, HeuristicTokenCounter, RecordSink, StoreSink,
+    CompactionConfig, CompactionScope, HeuristicTokenCounter, RecordSink,
     build_context_from_session, fold_records,
 };
+use bough_service::{RecordingSink, Scope, Service};
 use common::{Place, Server, answered};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -76,7 +78,9 @@ fn texts(context: &Value) -> Vec<String> {
 /// The context as the recorder's loader builds it from the same log.
 fn loaded(place: &Place) -> Vec<String> {
     place.with_store(async |store| {
-        let sink = StoreSink::new(Arc::new(store.clone()));
+        let clock = Arc::new(SystemClock::new());
+        let service = Service::new(Arc::new(store.clone()), clock, Arc::new(OsEntropy));
+        let sink = RecordingSink::new(&service, &Scope::owner());
         let records = sink.load("sess").await.unwrap();
         let session = fold_records("sess", &records).unwrap();
         let config = CompactionConfig {
@@ -116,6 +120,38 @@ fn blocks_are_written_and_every_context_honours_them() {
         place.json(&["compact", "sess", "--undo"])["nothing_to_do"],
         "no compaction is in force"
     );
+}
+
+/// What the command prints for programs is what HTTP answers, of a conversation and of a recorded session.
+#[test]
+fn the_command_prints_what_http_answers() {
+    let place = recorded();
+    let (session, _) = place.with(async |sessions| sessions.conversation("Date parser").await);
+    let server = Server::start(&place);
+    for (session, keep) in [(session.as_str(), "5"), ("sess", "500")] {
+        let path = format!("/v1/sessions/{session}/compaction");
+        let by_command = |args: &[&str]| {
+            let base = ["compact", session, "--server", &server.address];
+            place.json(&[&base[..], args].concat())
+        };
+        let planned = server.http("GET", &format!("{path}?keep_recent_tokens={keep}"), None);
+        assert_eq!(by_command(&["--keep-recent", keep, "--dry-run"]), planned);
+        let mut written = by_command(&["--keep-recent", keep, "--digest", "--yes"]);
+        assert_eq!(written["written"], json!(true));
+        let mut undone = by_command(&["--undo"]);
+        let request = json!({"keep_recent_tokens": keep.parse::<u64>().unwrap(), "digest": true});
+        let mut by_http = server.http("POST", &path, Some(&request));
+        let mut undone_by_http = server.http("DELETE", &path, None);
+        // Each compaction is an entry of its own.
+        for answer in [&mut written, &mut by_http, &mut undone, &mut undone_by_http] {
+            for field in ["entry_id", "active_leaf", "undone"] {
+                answer.as_object_mut().unwrap().remove(field);
+            }
+        }
+        assert_eq!(written, by_http);
+        assert_eq!(undone, undone_by_http);
+        assert_eq!(by_command(&["--undo"]), server.http("DELETE", &path, None));
+    }
 }
 
 #[test]

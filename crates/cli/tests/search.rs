@@ -4,30 +4,12 @@
 
 mod common;
 
-use std::io::{Read, Write};
-
 use common::{Place, Server, user};
 use serde_json::{Value, json};
 
 fn entries(found: &Value) -> Vec<&str> {
     let hits = found["hits"].as_array().unwrap();
     hits.iter().filter_map(|hit| hit["entry_id"].as_str()).collect()
-}
-
-/// Sends a request, and expects it to be acknowledged.
-fn post(address: &str, path: &str, body: &Value) {
-    let host = address.strip_prefix("http://").unwrap();
-    let body = body.to_string();
-    let head = format!(
-        "POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n\
-         connection: close\r\ncontent-length: {}\r\n\r\n",
-        body.len()
-    );
-    let mut stream = std::net::TcpStream::connect(host).unwrap();
-    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 20"), "{answer}");
 }
 
 #[test]
@@ -51,19 +33,6 @@ fn what_was_said_is_found_with_a_way_to_open_it() {
     assert_eq!(one["hits"].as_array().unwrap().len(), 1);
     assert_eq!(entries(&place.json(&["search", "世界"])), [entry_ids[5].as_str()]);
     assert_eq!(place.run(&["search", "nowhere"]).out, "");
-}
-
-/// Gets a path, and reads the JSON of the answer.
-fn get(address: &str, path: &str) -> Value {
-    let host = address.strip_prefix("http://").unwrap();
-    let mut stream = std::net::TcpStream::connect(host).unwrap();
-    let head = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
-    stream.write_all(head.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
-    let body = &answer[answer.find('{').unwrap()..=answer.rfind('}').unwrap()];
-    serde_json::from_str(body).unwrap()
 }
 
 /// Every byte of a text as a URL has it.
@@ -90,7 +59,7 @@ fn planted_words_are_found_by_the_command_and_over_http_alike() {
     for (query, entry) in &planted {
         let path = format!("/v1/search?query={}", encoded(query));
         let found = loop {
-            let found = get(&server.address, &path);
+            let found = server.http("GET", &path, None);
             if found["index"]["is_complete"] == json!(true) {
                 break found;
             }
@@ -99,9 +68,9 @@ fn planted_words_are_found_by_the_command_and_over_http_alike() {
         let command = place.json(&["search", query, "--server", &server.address]);
         check(&command, query, entry.as_ref());
     }
-    let listed = get(&server.address, "/v1/sessions?query=plantedtitle");
+    let listed = server.http("GET", "/v1/sessions?query=plantedtitle", None);
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");
-    assert_eq!(get(&server.address, "/v1/sessions?query=nowhere")["sessions"], json!([]));
+    assert_eq!(server.http("GET", "/v1/sessions?query=nowhere", None)["sessions"], json!([]));
 }
 
 #[test]
@@ -143,6 +112,20 @@ fn an_index_that_is_gone_or_damaged_is_built_again() {
     assert_eq!(entries(&place.json(&["search", "fixed"])), [entry_ids[3].as_str()]);
     assert_eq!(place.json(&["reindex"])["index"]["is_complete"], json!(true));
     assert_eq!(entries(&place.json(&["search", "fixed"])), [entry_ids[3].as_str()]);
+    for command in ["search", "reindex"] {
+        // All but the first page: the file opens as before.
+        let mut bytes = std::fs::read(&index).unwrap();
+        bytes.iter_mut().skip(4096).for_each(|byte| *byte = 0xa5);
+        std::fs::write(&index, bytes).unwrap();
+        if command == "reindex" {
+            assert_eq!(place.json(&["reindex"])["index"]["is_complete"], json!(true));
+        }
+        assert_eq!(
+            entries(&place.json(&["search", "fixed"])),
+            [entry_ids[3].as_str()],
+            "{command}"
+        );
+    }
 }
 
 #[test]
@@ -164,6 +147,31 @@ fn a_server_searches_over_http_and_commands_beside_it_share_its_index() {
     assert_eq!(place.json(&["search", "is:title another"])["hits"].as_array().unwrap().len(), 1);
     place.ok(&["reindex", "--server", &server.address]);
     assert_eq!(entries(&through("fixed")), [entry_ids[3].as_str()]);
+    for suffix in ["", "-wal", "-shm"] {
+        drop(std::fs::remove_file(place.data_dir().join(format!("search.sqlite{suffix}"))));
+    }
+    // The server keeps the lock, so it is the one that builds the index again.
+    let beside = loop {
+        let found = place.json(&["search", "fixed"]);
+        if found["index"]["is_complete"] == json!(true) {
+            break found;
+        }
+    };
+    assert_eq!(entries(&beside), [entry_ids[3].as_str()], "after the index was deleted");
+}
+
+#[test]
+fn a_search_does_not_wait_for_an_index_that_another_process_holds() {
+    let place = Place::new();
+    place.with(async |sessions| sessions.conversation("Date parser").await);
+    let disk = bough_platform::OsDisk::create(place.data_dir()).unwrap();
+    let name = bough_platform::RelPath::parse("search.sqlite.lock").unwrap();
+    let held = bough_platform::Disk::lock(&disk, &name, "another").unwrap();
+    let found = place.json(&["search", "fixed"]);
+    let index = &found["index"];
+    assert_eq!((&index["is_complete"], &index["is_elsewhere"]), (&json!(false), &json!(true)));
+    drop(held);
+    assert_eq!(place.json(&["search", "fixed"])["index"]["is_complete"], json!(true));
 }
 
 #[test]
@@ -174,7 +182,7 @@ fn everything_acknowledged_is_found_after_a_server_was_killed() {
         let server = Server::start(&place);
         for number in 0..20 {
             let body = json!({"message": user(&format!("planted{round}x{number} everywhere"))});
-            post(&server.address, &format!("/v1/sessions/{session}/entries"), &body);
+            server.http("POST", &format!("/v1/sessions/{session}/entries"), Some(&body));
         }
         // Killed, as `kill -9` does.
         drop(server);

@@ -168,11 +168,11 @@ impl Damage {
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at byte {}: {} ({})", self.file, self.at, self.detail, self.kind.name())?;
+        write!(f, "{} at byte {}", self.file, self.at)?;
         if let Some(seq) = self.seq {
             write!(f, ", record {seq}")?;
         }
-        Ok(())
+        write!(f, ": {} ({})", self.detail, self.kind.name())
     }
 }
 

@@ -7,7 +7,7 @@ use crate::bloom::BloomFilter;
 use crate::container::Container;
 use crate::error::{Damage, DamageKind, LogError, Result};
 use crate::format::{IdTableRef, PAGE_BYTES, RowId, decode_page, hash_id, search_page};
-use crate::rows::Rows;
+use crate::rows::{Rows, part_of_turn};
 use crate::sync::lock;
 
 /// What is known of an entry without reading its row.
@@ -132,10 +132,12 @@ impl Ids {
         Ok(())
     }
 
-    /// Looks at every page of tables that are not larger than `bytes_max`, and rebuilds if one of them cannot be read.
-    pub(crate) fn check(&self, rows: &Rows, bytes_max: u64) -> Result<()> {
-        let small = |table: &&OpenTable| table.entry.pages * PAGE_BYTES as u64 <= bytes_max;
-        if self.is_damaged() || self.tables.iter().filter(small).all(OpenTable::is_whole) {
+    /// Looks at one part of each table, and rebuilds if a page of it cannot be read. Turns that follow each other look at
+    /// all of them.
+    pub(crate) fn check_in_turn(&self, rows: &Rows, turn: u64, part_bytes: u64) -> Result<()> {
+        let pages = part_bytes / PAGE_BYTES as u64;
+        let is_whole = |table: &OpenTable| table.is_whole_in_turn(turn, pages);
+        if self.is_damaged() || self.tables.iter().all(is_whole) {
             return Ok(());
         }
         self.rebuild(rows)
@@ -168,9 +170,10 @@ impl Ids {
 }
 
 impl OpenTable {
-    fn is_whole(&self) -> bool {
+    fn is_whole_in_turn(&self, turn: u64, part_pages: u64) -> bool {
+        let first = part_of_turn(turn, self.entry.pages, part_pages) * part_pages;
         let mut page = [0; PAGE_BYTES];
-        (0..self.entry.pages)
+        (first..self.entry.pages.min(first + part_pages))
             .all(|number| self.read(number, &mut page) && decode_page(&page).is_some())
     }
 

@@ -38,6 +38,7 @@ mod queue;
 mod read_only;
 mod reader;
 mod rebuild;
+mod rebuilt_logs;
 mod record;
 mod replace;
 mod rows;

@@ -43,10 +43,13 @@ pub const BRANCH_HEADS_MAX: usize = 20_000;
 pub const TAIL_ROWS_MAX: u64 = 256;
 /// What is kept in memory of one id table, in bytes (one for each id); a larger table is asked on the disk.
 pub const BLOOM_BYTES_MAX: usize = 1024 * 1024;
-/// Rows of the index that opening for writing, and each round after it, looks at for damage.
+/// Rows of the index that are looked at for damage: opening for writing looks at the newest ones and at as many others, each
+/// round after it at as many.
 pub const INDEX_CHECK_ROWS: u64 = 16_384;
-/// An id table that is not larger than this is looked at for damage when a log is opened for writing, in bytes.
-pub const TABLE_CHECK_BYTES_MAX: u64 = 1024 * 1024;
+/// Bytes of each id table that opening for writing looks at for damage.
+pub const TABLE_CHECK_BYTES: u64 = 1024 * 1024;
+/// Logs kept in memory as they were made again from their segments, while something derived of them is damaged.
+pub const REBUILT_LOGS_MAX: usize = 4;
 /// Checkpoints kept.
 pub const CHECKPOINTS_KEPT: u64 = 2;
 /// The stream log: the caller has to settle the streams when it is larger than this.

@@ -82,6 +82,18 @@ pub(crate) struct Loaded<F: Fold> {
 }
 
 impl<F: Fold> Loaded<F> {
+    /// Whether all segments were read to make something derived again.
+    pub(crate) fn is_rebuilt(&self) -> bool {
+        let LogState { rows, ids, .. } = &self.state;
+        self.trust == Trust::Segments || rows.is_damaged() || ids.is_damaged()
+    }
+
+    /// Whether the log ends with its last readable record, without anything behind it.
+    pub(crate) fn is_at_end(&self) -> bool {
+        let left = self.report.torn_records > 0 || self.report.torn_bytes > 0;
+        self.damage.is_none() && !left && self.state.position.segment == self.last_segment
+    }
+
     /// When the log was deleted, if it is: records after the manifest speak, else the manifest. An incarnation that another one
     /// took the place of is deleted by its manifest alone.
     pub(crate) fn deleted_at_ms(&self) -> Option<i64> {

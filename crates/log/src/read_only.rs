@@ -1,5 +1,7 @@
 //! Loading a log that this process does not write, while others may come, write and go.
 
+use std::sync::Arc;
+
 use bough_record::Fold;
 
 use crate::container::{Container, not_found};
@@ -11,7 +13,7 @@ use crate::store::LogStore;
 
 impl<F: Fold> LogStore<F> {
     /// Loads a log for reading. While another process writes it, only what its offset rows know is shown.
-    pub(crate) fn load_read_only(&self, id: &str) -> Result<Loaded<F>> {
+    pub(crate) fn load_read_only(&self, id: &str) -> Result<Arc<Loaded<F>>> {
         /// A writer may come, go, or replace checkpoints and tables while we look; then we look again.
         const TRIES: u32 = 8;
         let mut last = Err(not_found(id));
@@ -22,10 +24,15 @@ impl<F: Fold> LogStore<F> {
             let disk = &self.inner.platform.disk;
             let holder = disk.lock_holder(&container.lock()?)?;
             let live = holder.is_some();
+            if !live
+                && let Some(kept) = self.inner.rebuilt.find(&self.files(container.clone()), id)?
+            {
+                return Ok(kept);
+            }
             let horizon = if live { Horizon::Rows } else { Horizon::WholeTail };
             last = self.load_once(id, container.clone(), horizon).and_then(|loaded| {
                 container.check_incarnation(&loaded.manifest)?;
-                Ok(loaded)
+                Ok(Arc::new(loaded))
             });
             let same_writer = disk.lock_holder(&container.lock()?)? == holder;
             let of_one_moment = match &last {

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use crate::error::{Damage, DamageKind, LogError, Result};
 use crate::format::{BranchHead, StreamLine};
 use crate::load::{Loaded, OpenReport};
+use crate::rebuilt_logs::RebuiltLogs;
 use crate::view::{EntryRecord, Others, PathPage, View};
 use crate::writer::Writer;
 use bough_record::{Fold, Head, PathStart, StoredEnvelope};
@@ -14,6 +15,8 @@ use bough_record::{Fold, Head, PathStart, StoredEnvelope};
 #[derive(Clone, Debug)]
 pub struct Reader<F: Fold = ()> {
     source: Source<F>,
+    /// Where the log is kept once it had to be made again.
+    rebuilt: Option<Arc<RebuiltLogs<F>>>,
 }
 
 /// A log as of one moment, in short.
@@ -50,11 +53,24 @@ enum Source<F: Fold> {
 
 impl<F: Fold> Reader<F> {
     pub(crate) fn live(writer: Arc<Writer<F>>) -> Self {
-        Self { source: Source::Live(writer) }
+        Self { source: Source::Live(writer), rebuilt: None }
     }
 
-    pub(crate) fn read_only(loaded: Loaded<F>) -> Self {
-        Self { source: Source::ReadOnly(Arc::new(loaded)) }
+    pub(crate) fn read_only(loaded: impl Into<Arc<Loaded<F>>>) -> Self {
+        Self { source: Source::ReadOnly(loaded.into()), rebuilt: None }
+    }
+
+    /// Spares the next reader of this log what this one has to make again.
+    pub(crate) fn keeping(self, rebuilt: &Arc<RebuiltLogs<F>>) -> Self {
+        let reader = Self { rebuilt: Some(Arc::clone(rebuilt)), ..self };
+        reader.keep_if_rebuilt();
+        reader
+    }
+
+    fn keep_if_rebuilt(&self) {
+        if let (Source::ReadOnly(loaded), Some(rebuilt)) = (&self.source, &self.rebuilt) {
+            rebuilt.keep(loaded);
+        }
     }
 
     fn with<T>(&self, read: impl FnOnce(View<'_, F>) -> T) -> T {
@@ -70,14 +86,16 @@ impl<F: Fold> Reader<F> {
     /// Reads something that the index leads to. A row may be readable and wrong: then it leads to no frame, or to another
     /// one. The rows that the segments give decide whether it is the row or the segment that is damaged.
     fn look_up<T>(&self, read: impl Fn(View<'_, F>) -> Result<T>) -> Result<T> {
-        self.with(|view| match read(view) {
+        let found = self.with(|view| match read(view) {
             Err(LogError::Corrupt(damage))
                 if damage.kind.is_derived() || damage.kind == DamageKind::Frame =>
             {
                 if view.state.rows.rebuild()? { read(view) } else { Err(damage.into()) }
             }
             other => other,
-        })
+        });
+        self.keep_if_rebuilt();
+        found
     }
 
     /// Where the log is.

@@ -21,7 +21,7 @@ use crate::limits::STAGING_ALIVE_EVERY;
 use crate::load::read_manifest;
 use crate::migration::Switch;
 use crate::options::{Maintenance, Options};
-use crate::queue::Expected;
+use crate::queue::{Batch, Expected};
 use crate::record::invalid;
 use crate::store::LogStore;
 use crate::subdir::Subdir;
@@ -94,6 +94,24 @@ impl<F: Fold> StagedLog<F> {
         } else {
             self.inner.create(&self.id, records)?;
             self.has_begun = true;
+        }
+        self.keep_alive()
+    }
+
+    /// The same with the fold after the last of them, which the caller has.
+    pub fn add_folded(&mut self, records: Vec<Envelope<'_>>, fold: Arc<F>) -> Result<()> {
+        let mut rest = records.as_slice();
+        if let (false, Some((first, others))) = (self.has_begun, records.split_first()) {
+            // Opening a log folds what is in it: not more than one record.
+            self.inner.create(&self.id, std::slice::from_ref(first))?;
+            (self.has_begun, rest) = (true, others);
+        }
+        if !rest.is_empty() {
+            let batch = Batch { records: rest, fold: Some(fold) };
+            let pending = self.inner.enqueue(&self.id, Expected::Any, &batch)?;
+            // The frames hold the payloads from here on.
+            drop(records);
+            pending.wait()?;
         }
         self.keep_alive()
     }

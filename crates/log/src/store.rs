@@ -19,6 +19,7 @@ use crate::options::{Maintenance, Options};
 use crate::pending::Pending;
 use crate::queue::{Batch, Expected, NewDelta};
 use crate::reader::Reader;
+use crate::rebuilt_logs::RebuiltLogs;
 use crate::sync::lock;
 use crate::writer::Writer;
 use bough_record::{Envelope, Fold, Head, Incarnation};
@@ -38,6 +39,8 @@ pub(crate) struct Inner<F: Fold> {
     open: Mutex<HashMap<String, Slot<F>>>,
     /// Writers whose round is due; a thread of the store's takes them.
     due: Option<mpsc::Sender<Weak<Writer<F>>>>,
+    /// Logs that readers had to make again.
+    pub(crate) rebuilt: Arc<RebuiltLogs<F>>,
 }
 
 /// The writer of one log, if it is open. Locked while the log is opened or closed, so that one slow log stalls no other.
@@ -82,7 +85,8 @@ impl<F: Fold> LogStore<F> {
             Maintenance::Background => Some(start_rounds()),
             Maintenance::Inline => None,
         };
-        let inner = Inner { platform, options, open: Mutex::new(HashMap::new()), due };
+        let open = Mutex::default();
+        let inner = Inner { platform, options, open, due, rebuilt: Arc::default() };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -90,7 +94,8 @@ impl<F: Fold> LogStore<F> {
     /// Writing through it is possible where the folders are there, and is not what it is for.
     #[must_use]
     pub fn open_to_look(platform: Platform, options: Options) -> Self {
-        let inner = Inner { platform, options, open: Mutex::new(HashMap::new()), due: None };
+        let open = Mutex::default();
+        let inner = Inner { platform, options, open, due: None, rebuilt: Arc::default() };
         Self { inner: Arc::new(inner) }
     }
 
@@ -149,7 +154,7 @@ impl<F: Fold> LogStore<F> {
         if loaded.state.deleted_at_ms.is_some() {
             return Err(not_found(id));
         }
-        Ok(Reader::read_only(loaded))
+        Ok(Reader::read_only(loaded).keeping(&self.inner.rebuilt))
     }
 
     /// Whether there is a log of this id.

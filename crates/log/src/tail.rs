@@ -299,7 +299,10 @@ impl<'a, F: Fold> TailScan<'a, F> {
         let mut detail = end.detail.clone();
         if !self.held.is_empty() {
             let first = self.state.head.seq + 1;
-            detail.push_str(&format!("; its batch begins with record {first}"));
+            // A batch is shown whole or not at all.
+            let text =
+                format!("; record {hit} is damaged, and its batch begins with record {first}");
+            detail.push_str(&text);
         }
         Ok(Damage::new(kind, file, end.at, detail).of(hit))
     }

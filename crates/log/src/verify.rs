@@ -1,6 +1,6 @@
 //! Checking everything: every byte of every file of a log against every invariant. Reads only.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
 
 use bough_platform::RelPath;
@@ -41,6 +41,12 @@ impl VerifyReport {
     #[must_use]
     pub fn is_well(&self) -> bool {
         self.damage.is_empty()
+    }
+
+    /// Whether every record is there and only what can be made again from them is damaged.
+    #[must_use]
+    pub fn lost_nothing(&self) -> bool {
+        self.damage.iter().all(|damage| damage.kind.is_derived())
     }
 }
 
@@ -267,7 +273,8 @@ impl Check<'_> {
     }
 
     fn check_heads(&mut self, checkpoint: &Checkpoint) -> Result<()> {
-        let mut wanted: Vec<(String, Option<u64>)> = Vec::new();
+        // The leaf is a branch head, too, as a rule: it is looked for once.
+        let mut wanted: BTreeMap<String, Option<u64>> = BTreeMap::new();
         wanted.extend(checkpoint.active_leaf.clone().map(|leaf| (leaf, None)));
         if let BranchHeads::All { heads } = &checkpoint.branch_heads {
             wanted.extend(heads.iter().map(|head| (head.entry_id.clone(), Some(head.seq))));

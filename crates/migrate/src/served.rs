@@ -15,9 +15,9 @@ use async_trait::async_trait;
 use bough_platform::{Entropy, Platform};
 use bough_session::{BranchHead, EntryId, Incarnation, SessionId};
 use bough_store::{
-    Appended, Capabilities, ChainHash, ChangeCursor, ChangePage, ChangeWatch, Draft, EntryQuery,
+    Appended, Capabilities, ChainHash, ChangeCursor, ChangeHub, ChangePage, Draft, EntryQuery,
     FileSessions, Head, ListPage, ListQuery, Loaded, NativeStore, PathPage, PathQuery, Position,
-    RecordPage, RecordQuery, SessionWatch, Snapshot, Store, StoreError, StoreExt, StoredEntry,
+    ReadStore, RecordPage, RecordQuery, Snapshot, Store, StoreError, StoreExt, StoredEntry,
     Trashed, UsageQuery, UsageReport, Write,
 };
 
@@ -52,6 +52,9 @@ struct ServedFiles {
     entropy: Arc<dyn Entropy>,
     /// Those that were asked for.
     open: Mutex<HashMap<SessionId, ServedFile>>,
+    /// Those that are being read, each with a lock that its reader holds: a large file takes seconds, and is read once
+    /// for all who ask meanwhile.
+    reading: Mutex<HashMap<SessionId, Arc<Mutex<()>>>>,
 }
 
 #[derive(Clone, Debug)]
@@ -68,7 +71,8 @@ impl ServedStore {
     pub fn over(native: NativeStore, platform: Platform, files: Arc<dyn V1Files>) -> Self {
         let entropy = Arc::clone(&platform.entropy);
         let migrator = Migrator::open_to_look(platform, files);
-        let files = Arc::new(ServedFiles { migrator, entropy, open: Mutex::default() });
+        let (open, reading) = Default::default();
+        let files = Arc::new(ServedFiles { migrator, entropy, open, reading });
         native.list_files_of(Arc::clone(&files) as Arc<dyn FileSessions>);
         let shared = Arc::new(Shared {
             native,
@@ -162,26 +166,74 @@ impl ServedFiles {
         Some(found)
     }
 
-    /// The file that the manifest names as the one that answers for a session, opened.
-    async fn find(&self, session: &SessionId) -> Answer<Option<Arc<V1Store>>> {
-        // One look: the session may go away between two.
+    /// The file that the manifest names as the one that answers for a session, opened. A caller that does not wait for
+    /// it leaves it open for the next one.
+    async fn find(self: &Arc<Self>, session: &SessionId) -> Answer<Option<Arc<V1Store>>> {
         if self.is_log(session) != Some(false) {
             return Ok(None);
         }
-        let (migrator, id) = (self.migrator.clone(), session.clone());
-        let file = blocking(move || migrator.live_file(&id)).await.map_err(refused)?;
-        let store = V1Store::open_file(file, Arc::clone(&self.entropy)).await.map_err(refused)?;
-        Ok(Some(self.keep(session, store)))
+        let (files, session) = (Arc::clone(self), session.clone());
+        blocking(move || files.find_now(&session)).await.map_err(refused)
+    }
+
+    fn find_now(&self, session: &SessionId) -> Result<Option<Arc<V1Store>>> {
+        self.alone(session, || {
+            if let Some(found) = self.opened(session) {
+                return Ok(Some(found));
+            }
+            // One look: the session may go away between two.
+            if self.is_log(session) != Some(false) {
+                return Ok(None);
+            }
+            let file = self.migrator.live_file(session)?;
+            let store = V1Store::open_now(file, Arc::clone(&self.entropy))?;
+            Ok(Some(self.keep(session, store)))
+        })
+    }
+
+    /// Runs `read` when no other thread reads the file of the session.
+    fn alone<T>(&self, session: &SessionId, read: impl FnOnce() -> T) -> T {
+        let reading = || self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = Arc::clone(reading().entry(session.clone()).or_default());
+        let held = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = read();
+        drop(held);
+        let mut reading = reading();
+        // Two: the map's and ours. With more, another thread waits for its turn.
+        if Arc::strong_count(&turn) == 2 {
+            reading.remove(session);
+        }
+        found
     }
 
     /// The file to ask when the log refused; the log's own words when there is none.
-    async fn instead(&self, session: &SessionId, error: StoreError) -> Answer<Arc<V1Store>> {
+    async fn instead(
+        self: &Arc<Self>,
+        session: &SessionId,
+        error: StoreError,
+    ) -> Answer<Arc<V1Store>> {
         match error {
             StoreError::Invalid { .. } | StoreError::NotFound { .. } => {
                 self.find(session).await?.ok_or(error)
             }
             error => Err(error),
         }
+    }
+
+    /// The session as it was when its file was last looked at.
+    fn known(&self, session: &SessionId) -> Option<Snapshot> {
+        let served = self.lock().get(session).cloned()?;
+        served.published.or_else(|| served.store.snapshot_unless_busy())
+    }
+
+    /// The session as its file is. Its records are not taken into memory: a list needs only their sum.
+    fn folded(&self, session: &SessionId) -> Option<Snapshot> {
+        let state = self.migrator.live_file(session).and_then(LiveV1::fold).ok()?;
+        let mut random = [0; 16];
+        self.entropy.fill(&mut random).ok()?;
+        let (seq, incarnation) = (state.seq, Incarnation::new(random));
+        let head = Head { incarnation, seq, chain: ChainHash::from_bytes([0; 32]) };
+        Some(Snapshot { head, position: Position::at(seq), state: Arc::new(state) })
     }
 
     /// Notes the state of a session that is about to be published. Returns whether it changed since the last time.
@@ -202,15 +254,8 @@ impl FileSessions for ServedFiles {
         if self.is_log(session) != Some(false) {
             return None;
         }
-        let published = self.lock().get(session).and_then(|served| served.published.clone());
-        published.or_else(|| {
-            // Its records are not taken into memory: a list needs only their sum.
-            let state = self.migrator.live_file(session).and_then(LiveV1::fold).ok()?;
-            let mut random = [0; 16];
-            self.entropy.fill(&mut random).ok()?;
-            let (seq, incarnation) = (state.seq, Incarnation::new(random));
-            let head = Head { incarnation, seq, chain: ChainHash::from_bytes([0; 32]) };
-            Some(Snapshot { head, position: Position::at(seq), state })
+        self.known(session).or_else(|| {
+            self.alone(session, || self.known(session).or_else(|| self.folded(session)))
         })
     }
 }
@@ -298,28 +343,7 @@ macro_rules! find {
 }
 
 #[async_trait]
-impl Store for ServedStore {
-    fn capabilities(&self) -> Capabilities {
-        self.shared.native.capabilities()
-    }
-
-    async fn write(&self, session: &SessionId, write: Write) -> Answer<Appended> {
-        let Some(file) = self.shared.files.opened(session) else {
-            let is_append = matches!(write, Write::Append { .. });
-            return match self.shared.native.write(session, write).await {
-                Err(error) if is_append => Err(self.moved(session, error).await),
-                written => written,
-            };
-        };
-        let written = file.write(session, write).await?;
-        self.shared.publish(session, &file).await;
-        Ok(written)
-    }
-
-    async fn draft(&self, session: &SessionId) -> Answer<Box<dyn Draft>> {
-        self.shared.native.draft(session).await
-    }
-
+impl ReadStore for ServedStore {
     async fn load(&self, session: &SessionId, known: Option<&Head>) -> Answer<Loaded> {
         match ask!(self, session, load(session, known))? {
             Loaded::Absent => match self.shared.files.find(session).await? {
@@ -366,6 +390,30 @@ impl Store for ServedStore {
     ) -> Answer<Vec<BranchHead>> {
         ask!(self, session, branch_heads(session, before, limit))
     }
+}
+
+#[async_trait]
+impl Store for ServedStore {
+    fn capabilities(&self) -> Capabilities {
+        self.shared.native.capabilities()
+    }
+
+    async fn write(&self, session: &SessionId, write: Write) -> Answer<Appended> {
+        let Some(file) = self.shared.files.opened(session) else {
+            let is_append = matches!(write, Write::Append { .. });
+            return match self.shared.native.write(session, write).await {
+                Err(error) if is_append => Err(self.moved(session, error).await),
+                written => written,
+            };
+        };
+        let written = file.write(session, write).await?;
+        self.shared.publish(session, &file).await;
+        Ok(written)
+    }
+
+    async fn draft(&self, session: &SessionId) -> Answer<Box<dyn Draft>> {
+        self.shared.native.draft(session).await
+    }
 
     async fn delete(&self, session: &SessionId, at_ms: i64) -> Answer<Option<Trashed>> {
         find!(self, session, delete(session, at_ms))
@@ -403,12 +451,8 @@ impl Store for ServedStore {
         self.shared.native.usage(query).await
     }
 
-    fn watch(&self) -> ChangeWatch {
-        self.shared.native.watch()
-    }
-
-    fn watch_session(&self, session: &SessionId) -> SessionWatch {
-        self.shared.native.watch_session(session)
+    fn hub(&self) -> &ChangeHub {
+        self.shared.native.hub()
     }
 
     async fn changes(&self, after: Option<&ChangeCursor>, limit: usize) -> Answer<ChangePage> {

@@ -5,6 +5,7 @@
 //! of half a gigabyte is served in a fifth of its size or less, and a page costs its own lines.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bough_platform::{Access, File};
 use bough_session::{
@@ -78,7 +79,8 @@ impl V1Index {
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
-        Snapshot { head: self.head(), position: self.position(), state: self.state.clone() }
+        let state = Arc::new(self.state.clone());
+        Snapshot { head: self.head(), position: self.position(), state }
     }
 
     /// Takes in the next record of the file.

@@ -13,10 +13,10 @@ use bough_session::{
     Record, SessionId,
 };
 use bough_store::{
-    Appended, CHANGES_KEPT, Capabilities, ChangeCursor, ChangeHub, ChangePage, ChangeWatch, Draft,
-    Durable, EntryQuery, Head, ListPage, ListQuery, Loaded, PathPage, PathQuery, Position,
-    RecordPage, RecordQuery, SessionWatch, Snapshot, Store, StoreError, StoredEntry, Trashed,
-    UsageQuery, UsageReport, Write, list_states, usage_of_states,
+    Appended, CHANGES_KEPT, Capabilities, ChangeCursor, ChangeHub, ChangePage, Draft, Durable,
+    EntryQuery, Head, ListPage, ListQuery, Loaded, PathPage, PathQuery, Position, ReadStore,
+    RecordPage, RecordQuery, Snapshot, Store, StoreError, StoredEntry, Trashed, UsageQuery,
+    UsageReport, Write, list_states, usage_of_states,
 };
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -55,17 +55,18 @@ impl V1Store {
 
     /// Serves a file that was not read yet.
     pub(crate) async fn open_file(file: V1File, entropy: Arc<dyn Entropy>) -> Result<Self> {
+        blocking(move || Self::open_now(file, entropy)).await
+    }
+
+    /// The same, on the calling thread.
+    pub(crate) fn open_now(file: V1File, entropy: Arc<dyn Entropy>) -> Result<Self> {
         let incarnation = draw(&*entropy)?;
         let hub = ChangeHub::keeping(draw(&*entropy)?, CHANGES_KEPT);
-        let (live, index) = blocking(move || {
-            let mut live = LiveV1::unread(file);
-            let mut index = V1Index::new(live.session_id(), incarnation);
-            live.catch_up(&mut |taken| index.take(taken))?;
-            live.require_session()?;
-            index.name(live.session_id());
-            Ok((live, index))
-        })
-        .await?;
+        let mut live = LiveV1::unread(file);
+        let mut index = V1Index::new(live.session_id(), incarnation);
+        live.catch_up(&mut |taken| index.take(taken))?;
+        live.require_session()?;
+        index.name(live.session_id());
         let (session, is_database) = (live.session_id().clone(), live.is_database());
         let mut served = Served { live, index, published: Position::default(), change: 0 };
         served.publish(&hub);
@@ -81,6 +82,11 @@ impl V1Store {
     #[must_use]
     pub fn session(&self) -> &SessionId {
         &self.session
+    }
+
+    /// The session as it was when the file was last looked at; `None` while another caller uses it.
+    pub(crate) fn snapshot_unless_busy(&self) -> Option<Snapshot> {
+        self.served.try_lock().ok().map(|served| served.index.snapshot())
     }
 
     /// The session as its file is now: what pi wrote since is taken in first.
@@ -266,43 +272,7 @@ fn is_of_the_moment(change: &MetaChange) -> bool {
 }
 
 #[async_trait]
-impl Store for V1Store {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            name: "v1",
-            survives_restart: true,
-            other_processes: true,
-            keeps_change_cursor: false,
-            keeps_unknown_records: false,
-        }
-    }
-
-    async fn write(&self, session: &SessionId, write: Write) -> Answer<Appended> {
-        let is_here = *session == self.session;
-        match write {
-            Write::Create(_) if is_here => Err(StoreError::Exists { session: session.clone() }),
-            Write::Create(_) => unsupported("have others beside it"),
-            Write::Step(_) => unsupported("be streamed to"),
-            Write::Replace { .. } => unsupported("be put in the place of another"),
-            Write::Append { .. } if !is_here => {
-                Err(StoreError::NotFound { session: session.clone() })
-            }
-            Write::Append { expected, batch } => {
-                let mut served = self.served.lock().await;
-                let lock = served.live.file().lock().map_err(refused)?;
-                let appended = self.append_locked(&mut served, &expected, batch.records);
-                if let Some(lock) = lock {
-                    lock.remove()?;
-                }
-                appended
-            }
-        }
-    }
-
-    async fn draft(&self, _: &SessionId) -> Answer<Box<dyn Draft>> {
-        unsupported("have others beside it")
-    }
-
+impl ReadStore for V1Store {
     async fn load(&self, session: &SessionId, known: Option<&Head>) -> Answer<Loaded> {
         if *session != self.session {
             return Ok(Loaded::Absent);
@@ -346,6 +316,45 @@ impl Store for V1Store {
         let served = self.look_at(session).await?;
         served.index.branch_heads(&served.live, before, limit)
     }
+}
+
+#[async_trait]
+impl Store for V1Store {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "v1",
+            survives_restart: true,
+            other_processes: true,
+            keeps_change_cursor: false,
+            keeps_unknown_records: false,
+        }
+    }
+
+    async fn write(&self, session: &SessionId, write: Write) -> Answer<Appended> {
+        let is_here = *session == self.session;
+        match write {
+            Write::Create(_) if is_here => Err(StoreError::Exists { session: session.clone() }),
+            Write::Create(_) => unsupported("have others beside it"),
+            Write::Step(_) => unsupported("be streamed to"),
+            Write::Replace { .. } => unsupported("be put in the place of another"),
+            Write::Append { .. } if !is_here => {
+                Err(StoreError::NotFound { session: session.clone() })
+            }
+            Write::Append { expected, batch } => {
+                let mut served = self.served.lock().await;
+                let lock = served.live.file().lock().map_err(refused)?;
+                let appended = self.append_locked(&mut served, &expected, batch.records);
+                if let Some(lock) = lock {
+                    lock.remove()?;
+                }
+                appended
+            }
+        }
+    }
+
+    async fn draft(&self, _: &SessionId) -> Answer<Box<dyn Draft>> {
+        unsupported("have others beside it")
+    }
 
     async fn delete(&self, _: &SessionId, _: i64) -> Answer<Option<Trashed>> {
         unsupported("be deleted")
@@ -373,12 +382,8 @@ impl Store for V1Store {
         Ok(usage_of_states(&[served.index.state()], query))
     }
 
-    fn watch(&self) -> ChangeWatch {
-        self.hub.watch()
-    }
-
-    fn watch_session(&self, session: &SessionId) -> SessionWatch {
-        self.hub.watch_session(session)
+    fn hub(&self) -> &ChangeHub {
+        &self.hub
     }
 
     async fn changes(&self, after: Option<&ChangeCursor>, limit: usize) -> Answer<ChangePage> {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use bough_migrate::V1Store;
 use bough_session::{EntryId, NewRecord, Record, SessionId};
 use bough_store::{
-    EntryQuery, MemoryStore, PathQuery, PathStart, Position, RecordQuery, Store, StoreError,
-    StoreExt,
+    EntryQuery, MemoryStore, PathQuery, PathStart, Position, ReadStore, RecordQuery, Store,
+    StoreError, StoreExt,
 };
 use bough_testkit::{SimDisk, SimEntropy};
 use common::pieces::{piece, text};

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use bough_migrate::{ExportFormat, ExportOptions, V1Store, export};
 use bough_session::{EntryId, MetaChange, NewRecord, Record, SessionId};
-use bough_store::{ListQuery, PathQuery, PathStart, Position, Store, StoreError, StoreExt};
+use bough_store::{
+    ListQuery, PathQuery, PathStart, Position, ReadStore, Store, StoreError, StoreExt,
+};
 use bough_testkit::{SimDisk, SimEntropy};
 use common::*;
 

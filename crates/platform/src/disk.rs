@@ -36,6 +36,18 @@ pub struct Stat {
     /// Last change of the content, milliseconds since the epoch; 0 if the system does not report
     /// it.
     pub modified_ms: i64,
+    /// Which file it is, whatever its name; `None` if the system does not report it.
+    pub id: Option<FileId>,
+}
+
+/// The identity of a file. Two paths with the same one are the same file; a file that was removed and created again has
+/// another one, as long as somebody has the old file open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileId {
+    /// The device that it is on.
+    pub device: u64,
+    /// Its number on the device.
+    pub number: u64,
 }
 
 /// A directory tree. All disk access goes through this trait.

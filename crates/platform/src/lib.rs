@@ -14,7 +14,7 @@ mod os;
 mod path;
 
 pub use clock::{Clock, SystemClock};
-pub use disk::{Access, Disk, File, Listed, Lock, LockError, Stat};
+pub use disk::{Access, Disk, File, FileId, Listed, Lock, LockError, Stat};
 pub use entropy::{Entropy, OsEntropy};
 pub use host::{HostFacts, host_facts};
 pub use named::{Named, NamedKind, follow};

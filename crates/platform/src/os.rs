@@ -125,6 +125,7 @@ impl Disk for OsDisk {
                 allocated: allocated(&meta),
                 is_dir: meta.is_dir(),
                 modified_ms: modified_ms(&meta),
+                id: file_id(&meta),
             })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -295,6 +296,8 @@ mod system {
     use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
     use std::path::Path;
 
+    use crate::FileId;
+
     pub(super) fn private_dir(builder: &mut fs::DirBuilder) {
         builder.mode(0o700);
     }
@@ -321,6 +324,10 @@ mod system {
         meta.blocks().saturating_mul(512)
     }
 
+    pub(super) fn file_id(meta: &fs::Metadata) -> Option<FileId> {
+        Some(FileId { device: meta.dev(), number: meta.ino() })
+    }
+
     pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
         fs::File::open(path)?.sync_all()
     }
@@ -342,6 +349,8 @@ mod system {
     use std::os::windows::fs::FileExt;
     use std::path::Path;
 
+    use crate::FileId;
+
     pub(super) fn private_dir(_: &mut fs::DirBuilder) {}
     pub(super) fn private_file(_: &mut fs::OpenOptions) {}
     pub(super) fn follow_no_links(_: &mut fs::OpenOptions) {}
@@ -358,6 +367,11 @@ mod system {
         meta.len()
     }
 
+    /// The standard library does not offer it. Windows refuses to remove a file that is open, so a path keeps its file.
+    pub(super) const fn file_id(_: &fs::Metadata) -> Option<FileId> {
+        None
+    }
+
     /// NTFS journals names by itself and has no call for this.
     pub(super) fn sync_dir(_: &Path) -> io::Result<()> {
         Ok(())
@@ -370,8 +384,8 @@ mod system {
 }
 
 use system::{
-    allocated, follow_no_links, is_still_at, positional_read, positional_write, private_dir,
-    private_file, sync_dir,
+    allocated, file_id, follow_no_links, is_still_at, positional_read, positional_write,
+    private_dir, private_file, sync_dir,
 };
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use crate::context::{CompactionConfig, HeuristicTokenCounter, TokenCounter};
 use crate::limits::SUMMARY_LINE_CHARS;
-use crate::message::{Content, Message, PhiMessage};
+use crate::message::{Content, LlmMessage, Message, PhiMessage};
 use crate::model::{CompactedSection, CompactionBlock, LoopRecord, TurnRange};
 use crate::time::Timestamp;
 
@@ -261,13 +261,13 @@ fn with_cut_output(message: &PhiMessage, lines_max: usize) -> PhiMessage {
     if !is_answer || !llm.message.content().iter().any(is_long) {
         return message.clone();
     }
-    let mut llm = llm.as_ref().clone();
+    let mut llm: LlmMessage = (***llm).clone();
     for block in llm.message.content_mut() {
         if let Content::Text { text } = block {
             *text = cut_lines(text, lines_max);
         }
     }
-    PhiMessage::Llm(llm.into())
+    llm.into()
 }
 
 /// The beginning and the end of a long text.

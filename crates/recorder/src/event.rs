@@ -9,12 +9,14 @@ use std::sync::Arc;
 
 use serde::de::value::{MapAccessDeserializer, MapDeserializer};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::message::Content;
 use crate::short::ShortText;
 use crate::time::Timestamp;
+use crate::verbatim::{Members, Verbatim};
 
 mod build;
 mod unknown_fields;
@@ -22,6 +24,8 @@ mod variants;
 
 use unknown_fields::UnknownFields;
 pub use variants::*;
+
+const TYPE: &str = "type";
 
 /// How a loop relates to the one before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -80,17 +84,27 @@ pub struct ToolResult {
 
 /// An event of a type that this version does not know, as it came.
 #[derive(Clone, Debug, PartialEq)]
-pub struct UnknownEvent(Arc<Map<String, Value>>);
+pub struct UnknownEvent(Arc<Verbatim<Map<String, Value>>>);
 
 impl UnknownEvent {
-    pub(crate) fn new(fields: Map<String, Value>) -> Self {
+    pub(crate) fn new(fields: Verbatim<Map<String, Value>>) -> Self {
         Self(Arc::new(fields))
+    }
+
+    /// The event of a type with its other members, each as it came.
+    pub(crate) fn of_members(type_name: &str, members: Vec<(String, Box<RawValue>)>) -> Self {
+        let of_type =
+            serde_json::value::to_raw_value(type_name).map(|text| (TYPE.to_owned(), text));
+        let members = Members(of_type.into_iter().chain(members).collect());
+        let read = serde_json::value::to_raw_value(&members)
+            .and_then(|text| Ok(Verbatim::read_from(serde_json::from_str(text.get())?, text)));
+        Self::new(read.unwrap_or_default())
     }
 
     /// The name of the event's type.
     #[must_use]
     pub fn type_name(&self) -> &str {
-        self.text("type").unwrap_or("")
+        self.text(TYPE).unwrap_or("")
     }
 
     /// The fields of the event, its type among them.
@@ -101,6 +115,12 @@ impl UnknownEvent {
 
     pub(crate) fn text(&self, field: &str) -> Option<&str> {
         self.0.get(field).and_then(Value::as_str)
+    }
+}
+
+impl Serialize for UnknownEvent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
     }
 }
 

@@ -9,11 +9,12 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::event::{AgentEvent, UnknownEvent};
 use crate::model::LoopEvent;
+use crate::verbatim::Verbatim;
 
 /// The events of a loop, in order.
 #[derive(Default)]
@@ -77,10 +78,10 @@ fn read_one(text: &str, next: u64) -> LoopEvent {
 /// Keeps an event that cannot be parsed as it came: one event must not make a session unreadable.
 fn read_event(text: &str) -> AgentEvent {
     serde_json::from_str(text).unwrap_or_else(|_| {
-        let fields = match serde_json::from_str(text).unwrap_or_default() {
-            Value::Object(fields) => fields,
-            other => [("value".to_owned(), other)].into_iter().collect(),
-        };
+        let fields = serde_json::from_str::<Verbatim<_>>(text).unwrap_or_else(|_| {
+            let value: Value = serde_json::from_str(text).unwrap_or_default();
+            Map::from_iter([("value".to_owned(), value)]).into()
+        });
         AgentEvent::Unknown(UnknownEvent::new(fields))
     })
 }

@@ -4,16 +4,16 @@
 //! compaction. Facts state them, as events of types of our own among the others, so that the log of a session, or a
 //! replay of it, is enough to make the same session again. A program that does not know these types may leave them out.
 
-use serde_json::{Value, json};
+use std::collections::HashMap;
 
 use crate::event::{AgentEvent, UnknownEvent};
 use crate::model::{
     ChildLoopRef, CompactionBlock, RecordedSession, SessionFormation, SessionScope, SpawnRef,
     TaskStatus,
 };
+use crate::verbatim::Members;
 
 const PREFIX: &str = "bough:";
-const TYPE: &str = "type";
 
 /// Something about a session that no event of an agent states. It is stored and sent as an event.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -134,23 +134,20 @@ impl Fact {
         if !type_name.starts_with(PREFIX) {
             return None;
         }
-        let mut fields = event.fields().clone();
-        fields.remove(TYPE);
-        serde_json::from_value(json!({ type_name: fields })).ok()
+        // The type is a member that the fact does not have.
+        let named = serde_json::to_string(&HashMap::from([(type_name, event)])).ok()?;
+        serde_json::from_str(&named).ok()
     }
 }
 
 impl From<Fact> for AgentEvent {
     fn from(fact: Fact) -> Self {
-        let named = match serde_json::to_value(&fact) {
-            Ok(Value::Object(named)) => named.into_iter().next(),
-            _ => None,
-        };
-        let Some((type_name, Value::Object(mut fields))) = named else {
+        let text = serde_json::to_string(&fact).unwrap_or_default();
+        let named = serde_json::from_str::<HashMap<String, Members>>(&text);
+        let Some((type_name, Members(members))) = named.into_iter().flatten().next() else {
             unreachable!("a fact is an object with text for keys");
         };
-        fields.insert(TYPE.to_owned(), Value::from(type_name));
-        Self::Unknown(UnknownEvent::new(fields))
+        Self::Unknown(UnknownEvent::of_members(&type_name, members))
     }
 }
 

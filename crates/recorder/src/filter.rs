@@ -102,7 +102,7 @@ fn is_users(message: &PhiMessage) -> bool {
 fn append(messages: &mut [PhiMessage], text: String) {
     let last = messages.iter_mut().rev().find(|message| is_users(message));
     if let Some(PhiMessage::Llm(llm)) = last {
-        let message = &mut Arc::make_mut(llm).message;
+        let message = &mut Arc::make_mut(llm).value_mut().message;
         message.content_mut().push(Content::Text { text });
     }
 }

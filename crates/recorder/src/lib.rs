@@ -28,9 +28,9 @@ mod query;
 mod recorder;
 mod replay;
 mod short;
-mod stored;
 mod time;
 mod translate;
+mod verbatim;
 
 pub use compaction::{BlockCompactionStrategy, DefaultBlockCompaction, Split, TurnMap};
 pub use context::{
@@ -60,8 +60,8 @@ pub use recorder::{
 };
 pub use replay::{Pace, Replay, ReplayStep};
 pub use short::ShortText;
-pub use stored::StoreSink;
 pub use time::{Timestamp, TimestampError};
 pub use translate::{
     RecordBatch, RecordFold, Translation, Translator, events_of_records, fold_records,
 };
+pub use verbatim::Verbatim;

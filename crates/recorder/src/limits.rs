@@ -1,7 +1,5 @@
 //! Every bound of this crate, in one place.
 
-use std::time::Duration;
-
 /// How many drained sessions a recorder keeps, so that it can continue one that comes back.
 pub const RETAINED_SESSIONS_MAX: usize = 1024;
 /// How many loops all drained sessions that a recorder keeps may have together.
@@ -25,12 +23,6 @@ pub const DURABLE_HELD_SESSIONS_MAX: usize = 1024;
 pub const REMEMBERED_LOOPS_MAX: usize = 65_536;
 /// How many sessions a durable recorder keeps in memory for links.
 pub const DURABLE_LINKED_SESSIONS_MAX: usize = 64;
-/// How many records of a log are read at once.
-pub const LOG_PAGE_RECORDS: usize = 1024;
-/// How often an append is tried again when another writer was faster.
-pub const LOG_APPEND_TRIES: u32 = 16;
-/// How long an append waits for another writer's records to become durable.
-pub const LOG_APPEND_WAIT: Duration = Duration::from_secs(5);
 /// How large the pieces are in which a session file is written.
 pub const SAVE_PIECE_BYTES: usize = 1 << 18;
 /// How many pieces of a session file may wait to be written.

@@ -10,6 +10,9 @@ use serde_json::{Map, Value};
 
 use crate::open_enums::PhiStopReason;
 use crate::short::ShortText;
+use crate::verbatim::{Verbatim, with_member};
+
+use read::Read;
 
 mod canonical;
 mod fast;
@@ -20,11 +23,11 @@ mod write;
 #[derive(Clone, Debug, PartialEq)]
 pub enum PhiMessage {
     /// A message that a model reads or wrote.
-    Llm(Arc<LlmMessage>),
+    Llm(Arc<Verbatim<LlmMessage>>),
     /// A message for the application only.
-    Extension(Arc<ExtensionMessage>),
+    Extension(Arc<Verbatim<ExtensionMessage>>),
     /// A message in a role that this version does not know, as it came.
-    Other(Arc<Value>),
+    Other(Arc<Verbatim<Value>>),
 }
 
 /// A message that a model reads or wrote, and where it belongs.
@@ -222,7 +225,21 @@ impl Message {
 
 impl From<Message> for PhiMessage {
     fn from(message: Message) -> Self {
-        Self::Llm(Arc::new(LlmMessage { message, turn_id: None, extra: Map::new() }))
+        Self::from(LlmMessage { message, turn_id: None, extra: Map::new() })
+    }
+}
+
+impl From<LlmMessage> for PhiMessage {
+    fn from(message: LlmMessage) -> Self {
+        Self::Llm(Arc::new(message.into()))
+    }
+}
+
+impl From<Verbatim<Message>> for PhiMessage {
+    /// The message with everything that its text holds.
+    fn from(message: Verbatim<Message>) -> Self {
+        let read = message.text().and_then(|text| serde_json::from_str(text).ok());
+        read.unwrap_or_else(|| Self::from(message.into_value()))
     }
 }
 
@@ -252,12 +269,13 @@ impl PhiMessage {
     /// A message for the application.
     #[must_use]
     pub fn extension(kind: impl Into<String>, data: Value) -> Self {
-        Self::Extension(Arc::new(ExtensionMessage {
+        let extension = ExtensionMessage {
             role: "extension".to_owned(),
             kind: kind.into(),
             data,
             extra: Map::new(),
-        }))
+        };
+        Self::Extension(Arc::new(extension.into()))
     }
 
     /// The role's name.
@@ -306,9 +324,39 @@ impl PhiMessage {
         if let Self::Llm(llm) = &mut self
             && llm.turn_id != turn_id
         {
-            Arc::make_mut(llm).turn_id = turn_id;
+            let text = llm.text().and_then(|text| with_member(text, "turnId", turn_id.as_ref()));
+            let llm = Arc::make_mut(llm);
+            llm.value_mut().turn_id = turn_id;
+            if let Some(text) = text {
+                llm.set_text(text);
+            }
         }
         self
+    }
+
+    /// The message by its role, without its turn; `None` if no model reads or wrote it.
+    pub(crate) fn bare(&self) -> Option<Verbatim<Message>> {
+        let message = self.as_llm()?.clone();
+        let text = self.kept_text();
+        let text = text.and_then(|text| with_member(text, "turnId", None::<&TurnId>));
+        Some(match text {
+            Some(text) => Verbatim::read_from(message, text),
+            None => message.into(),
+        })
+    }
+
+    /// The JSON text that the message came as, if it would be written differently without it.
+    pub(crate) fn kept_text(&self) -> Option<&str> {
+        match self {
+            Self::Llm(llm) => llm.text(),
+            Self::Extension(extension) => extension.text(),
+            Self::Other(value) => value.text(),
+        }
+    }
+
+    /// Whether both are the same message, and are written with the same bytes.
+    pub(crate) fn is_written_like(&self, other: &Self) -> bool {
+        self.kept_text() == other.kept_text() && self == other
     }
 
     /// The words of the message, its text blocks joined by line breaks.
@@ -329,11 +377,17 @@ impl PhiMessage {
 impl<'de> Deserialize<'de> for PhiMessage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
-        if let Some(message) = fast::agent_message(text.get()) {
-            return Ok(message);
+        if let Some(message) = fast::message(text.get()) {
+            return Ok(Self::Llm(Arc::new(Verbatim::read_from(message, text))));
         }
         let value = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
-        read::agent_message(value).map_err(D::Error::custom)
+        Ok(match read::agent_message(value).map_err(D::Error::custom)? {
+            Read::Llm(message) => Self::Llm(Arc::new(Verbatim::read_from(message, text))),
+            Read::Extension(message) => {
+                Self::Extension(Arc::new(Verbatim::read_from(message, text)))
+            }
+            Read::Other(value) => Self::Other(Arc::new(Verbatim::read_from(value, text))),
+        })
     }
 }
 

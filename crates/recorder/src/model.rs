@@ -13,6 +13,7 @@ use crate::loops::Loops;
 use crate::message::{PhiMessage, PhiUsage, TurnId};
 use crate::open_enums::{ApiProtocol, ThinkingLevel, TurnTrigger};
 use crate::time::Timestamp;
+use crate::verbatim::Verbatim;
 
 /// All loops of one session, in the order in which they started.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -232,7 +233,7 @@ pub struct LoopRecord {
     pub usage: PhiUsage,
     /// The caller's own data.
     #[serde(default)]
-    pub metadata: Option<Value>,
+    pub metadata: Option<Verbatim<Value>>,
     /// Its events, in order.
     #[serde(default)]
     pub events: Events,
@@ -280,7 +281,7 @@ pub struct Turn {
     pub ended_at: Timestamp,
     /// The request to the model, if it was reported (since 0.9).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request_payload: Option<Value>,
+    pub request_payload: Option<Verbatim<Value>>,
 }
 
 /// An overlay that replaces a loop's messages in a compacted context. The messages themselves stay.

@@ -24,8 +24,10 @@ use crate::model::{LoopStatus, RecordedSession};
 use crate::recorder::{Effect, Report, SessionRecorder, SessionRecorderConfig};
 
 mod fold;
+mod grown;
 mod linked_sessions;
 mod refs;
+mod splice;
 mod tree;
 
 pub use fold::{RecordFold, events_of_records, fold_records};

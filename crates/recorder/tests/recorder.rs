@@ -56,7 +56,7 @@ fn spawns(id: &str, child: &str) -> AgentEvent {
         loop_id: id.to_owned(),
         tool_call_id: "call".to_owned(),
         tool_name: "sub_agent".to_owned(),
-        result: ToolResult { child_loop_id: Some(child.to_owned()), ..ToolResult::default() },
+        result: ToolResult::default().from_sub_agent(child).into(),
         is_error: false,
         child_loop_id: None,
     }
@@ -422,7 +422,7 @@ fn a_resumed_session_breaks_off_what_was_open() {
 fn tasks_have_names_and_stand_somewhere() {
     let mut recorder = recorder();
     let named = AgentStart {
-        metadata: Some(json!({"task_name": "fix the roof"})),
+        metadata: Some(json!({"task_name": "fix the roof"}).into()),
         ..start_with("s", "s.1", None, 0)
     };
     recorder.on_event(named.into());

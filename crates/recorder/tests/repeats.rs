@@ -390,9 +390,10 @@ fn pieces_that_are_added_later_are_added_once() {
     }
 }
 
-/// An event before the start of its loop is lost at first. When the file is recorded again, the loop is known.
+/// An event before the start of its loop is left out. When the file is recorded again, the loop is known and has ended,
+/// and the event is left out all the same.
 #[test]
-fn an_event_before_its_start_is_stored_at_most_once() {
+fn an_event_before_its_start_is_left_out_every_time() {
     let early = r#"{"type":"ProgressMessage","loop_id":"s.c.1","tool_call_id":"t","tool_name":"n","text":"early"}"#;
     let start = r#"{"type":"AgentStart","agent_id":"a","session_id":"s","loop_id":"s.c.1","parent_loop_id":null,"timestamp":"2026-01-01T00:00:00Z","metadata":null}"#;
     let end = r#"{"type":"AgentEnd","loop_id":"s.c.1","messages":[],"usage":{"input":0,"output":0},"timestamp":"2026-01-01T00:00:01Z"}"#;
@@ -412,5 +413,5 @@ fn an_event_before_its_start_is_stored_at_most_once() {
         session = recorder.drain_completed().pop().or(session);
         counts.push(session.as_ref().unwrap().loops.last().unwrap().events.len());
     }
-    assert_eq!(counts, [3, 4, 4, 4], "two came too early: each is stored once the loop is known");
+    assert_eq!(counts, [3, 3, 3, 3], "what came too early is left out every time");
 }

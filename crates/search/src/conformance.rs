@@ -15,6 +15,7 @@ const NOW: i64 = 1_794_830_400_000;
 /// Runs the whole suite. `make` makes a new, empty index.
 pub async fn check<I: SearchIndex>(make: impl AsyncFn() -> I) {
     words_and_filters(&make().await).await;
+    an_excluded_phrase_is_of_one_text(&make().await).await;
     batches_are_whole(&make().await).await;
     documents_are_replaced(&make().await).await;
     hidden_entries_leave_nothing(&make().await).await;
@@ -87,6 +88,13 @@ async fn found(index: &dyn SearchIndex, text: &str) -> Vec<String> {
     }
 }
 
+/// Whether a new index finds a text by a query.
+#[cfg(test)]
+pub(crate) async fn finds(index: &dyn SearchIndex, text: &str, query: &str) -> bool {
+    apply(index, vec![put("a", 0, 1, vec![message(1, text)])]).await;
+    !found(index, query).await.is_empty()
+}
+
 /// Queries, and what each finds among the documents of [`words_and_filters`].
 const QUERIES: &[(&str, &[&str])] = &[
     ("hello", &["a:1", "b:0"]),
@@ -98,6 +106,15 @@ const QUERIES: &[(&str, &[&str])] = &[
     ("socket", &["a:3"]),
     ("config", &["a:4"]),
     ("parseconfigfile", &["a:4"]),
+    ("parseConfigfile", &["a:4"]),
+    ("PARSEC*", &["a:4"]),
+    ("parseC*", &["a:4"]),
+    ("\"parseconfigfile \u{65e5}\u{672c}\"", &["a:4"]),
+    ("HeLLo", &["a:1", "b:0"]),
+    ("\"helloWorld\"", &["a:1"]),
+    ("\"HEllo WoRld\"", &["a:1"]),
+    ("hello -WoRld", &["b:0"]),
+    ("hello -\"again hello\"", &["a:1", "b:0"]),
     ("parse_config", &["a:4"]),
     ("conf*", &["a:4"]),
     ("\u{65e5}\u{672c}\u{8a9e}", &["a:4"]),
@@ -105,10 +122,14 @@ const QUERIES: &[(&str, &[&str])] = &[
     ("\u{7ae0}", &["a:4"]),
     ("\u{8a9e}\u{306e}", &["a:4"]),
     ("\u{672c}\u{6587}", &[]),
+    ("cafe", &["a:4"]),
+    ("CAFE\u{301}", &["a:4"]),
+    ("\u{1112}\u{1161}\u{11ab}\u{1100}\u{116e}\u{11a8}", &["a:4"]),
     ("peer role:tool", &["a:3"]),
     ("peer -role:tool", &["b:1"]),
     ("tool:bash", &["a:3"]),
     ("tool:run_bash peer", &["a:3"]),
+    ("tool:ShElL::RUN_bash", &["a:3"]),
     ("model:opus", &["a:4"]),
     ("agent:reviewer", &["a:4"]),
     ("is:title", &["b:0"]),
@@ -137,7 +158,8 @@ async fn words_and_filters(index: &dyn SearchIndex) {
         FieldKind::Thinking,
         "parseConfigFile \u{65e5}\u{672c}\u{8a9e}\u{306e}\u{6587}\u{7ae0}",
     );
-    thought.fields.push(Field { kind: FieldKind::Call, text: "cargo build".to_owned() });
+    let call = "cargo build caf\u{e9} \u{d55c}\u{ad6d}\u{c5b4}".to_owned();
+    thought.fields.push(Field { kind: FieldKind::Call, text: call });
     thought.role = Some(Role::Assistant);
     thought.model = Some("anthropic claude-opus-4".to_owned());
     thought.agent = Some("reviewer".to_owned());
@@ -169,6 +191,17 @@ async fn words_and_filters(index: &dyn SearchIndex) {
         let ask = SearchAsk { query: &query, metadata, limit: 7, cursor: None, now_ms: NOW };
         assert_eq!(index.search(&ask).await.unwrap().candidates.len(), count, "{key}={value}");
     }
+}
+
+async fn an_excluded_phrase_is_of_one_text(index: &dyn SearchIndex) {
+    let mut two = message(1, "fields end");
+    two.fields.push(Field { kind: FieldKind::Text, text: "begin again".to_owned() });
+    two.tools = vec!["read_file".to_owned(), "write_file".to_owned()];
+    apply(index, vec![put("a", 0, 1, vec![two])]).await;
+    for query in ["fields -\"end begin\"", "fields -endBegin", "fields -tool:file_write"] {
+        assert_eq!(found(index, query).await, ["a:1"], "{query}");
+    }
+    assert!(found(index, "fields -AGAIN").await.is_empty());
 }
 
 async fn batches_are_whole(index: &dyn SearchIndex) {

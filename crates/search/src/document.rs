@@ -8,6 +8,8 @@ use bough_session::{
 };
 use serde_json::Value;
 
+use crate::tokens::is_of_word;
+
 /// What a piece of text is; `is:thinking` asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FieldKind {
@@ -172,8 +174,17 @@ impl Document {
         self.add(kind, &text);
     }
 
+    /// Whether a field has a text, and not only inside of other words: `cat` is not in `concatenate`.
     fn contains(&self, text: &str) -> bool {
-        self.fields.iter().any(|field| field.text.contains(text))
+        let (first, last) = (text.chars().next(), text.chars().next_back());
+        self.fields.iter().any(|field| {
+            field.text.match_indices(text).any(|(at, _)| {
+                let (before, rest) = field.text.split_at(at);
+                let after = rest.get(text.len()..).unwrap_or_default();
+                !is_one_word(before.chars().next_back(), first)
+                    && !is_one_word(last, after.chars().next())
+            })
+        })
     }
 
     /// The members that a provider's format has beside the canonical message: documents, citations, code that was run,
@@ -229,6 +240,11 @@ impl Document {
             }
         }
     }
+}
+
+/// Whether two characters that follow each other are in one word.
+fn is_one_word(left: Option<char>, right: Option<char>) -> bool {
+    left.is_some_and(is_of_word) && right.is_some_and(is_of_word)
 }
 
 /// Whether a member of a provider's format names or numbers something instead of saying it.
@@ -294,6 +310,15 @@ fn strings_of(value: &Value, keep: impl Fn(&str, &str) -> bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn details_that_the_text_has_in_other_words_only_are_kept() {
+        let mut document = Document::default();
+        document.add(FieldKind::Result, "concatenate the_rows, a catalogue (and cafe\u{301}s)");
+        let details = serde_json::json!(["cat", "the_rows", "concatenate the", "cafe", "rows,"]);
+        document.add_details(&details, FieldKind::Result);
+        assert_eq!(document.fields[1].text, "cat\ncafe");
+    }
 
     #[test]
     fn members_of_a_format_are_searched_by_their_prose() {

@@ -23,6 +23,15 @@ pub struct IndexedSession {
     pub agent: Option<String>,
 }
 
+/// How much an index has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexCounts {
+    /// Sessions that are known to have newer records than the index.
+    pub stale_sessions: u64,
+    /// Documents that were added since the index was made; documents that were removed again count too.
+    pub documents: u64,
+}
+
 /// A change of an index: all of it, or nothing.
 #[derive(Clone, Debug, Default)]
 pub struct IndexBatch {
@@ -171,6 +180,9 @@ pub trait SearchIndex: Send + Sync {
     /// Sessions that are known to have newer records than the index.
     async fn stale(&self, limit: usize) -> Result<Vec<IndexedSession>, SearchError>;
 
+    /// How much the index has.
+    async fn counts(&self) -> Result<IndexCounts, SearchError>;
+
     /// Applies a batch. Fails with `Conflict`, and changes nothing, if the cursor or a session is not where the batch
     /// expects it.
     async fn apply(&self, batch: IndexBatch) -> Result<(), SearchError>;
@@ -178,7 +190,7 @@ pub trait SearchIndex: Send + Sync {
     /// Documents that may match a query, the best first.
     async fn search(&self, ask: &SearchAsk<'_>) -> Result<CandidatePage, SearchError>;
 
-    /// Forgets everything.
+    /// Forgets everything, however damaged the index is.
     async fn clear(&self) -> Result<(), SearchError>;
 
     /// Takes the right to change the index; `None` while another process has it.

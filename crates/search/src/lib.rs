@@ -29,12 +29,12 @@ pub use bough_record::Position;
 pub use document::{Document, Field, FieldKind};
 pub use error::SearchError;
 pub use index::{
-    Candidate, CandidatePage, IndexBatch, IndexLock, IndexedSession, SearchAsk, SearchIndex,
-    SessionFacts, SessionPut, SessionUpdate,
+    Candidate, CandidatePage, IndexBatch, IndexCounts, IndexLock, IndexedSession, SearchAsk,
+    SearchIndex, SessionFacts, SessionPut, SessionUpdate,
 };
 pub use matching::Matched;
 pub use native::{INDEX_FILE, IndexFile, NativeIndex};
 pub use query::dates::begin_of_date;
-pub use query::{Filters, NameFilter, NameKind, Phrase, Query, QueryError, parse_query};
+pub use query::{Filters, NameFilter, NameKind, Phrase, Query, QueryError, Word, parse_query};
 pub use snippet::{Snippet, snippet};
 pub use tokens::{Token, TokenKind, parts, tokenize};

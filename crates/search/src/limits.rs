@@ -8,10 +8,13 @@ pub const QUERY_BYTES_MAX: usize = 1024;
 pub const QUERY_ITEMS_MAX: usize = 32;
 /// Terms in one word or phrase; a longer one is an error.
 pub const PHRASE_TERMS_MAX: usize = 64;
+/// Fewest letters of a prefix that the index reads: so many words begin with fewer that reading them takes longer than
+/// comparing the texts.
+pub const PREFIX_CHARS_MIN: usize = 2;
 /// Longest term, in bytes. A longer one is cut, in documents and in queries alike.
 pub const TERM_BYTES_MAX: usize = 64;
-/// Longest word, in bytes, that is split into parts (`parseConfig`). A longer one is encoded data.
-pub const SPLIT_BYTES_MAX: usize = 64;
+/// Longest word, in letters and digits, that is split into parts (`parseConfig`). A longer one is encoded data.
+pub const SPLIT_LETTERS_MAX: usize = 64;
 /// Characters of a term in a script that is written without spaces.
 pub const GRAM_CHARS: usize = 3;
 /// Newest matches that are ranked together. Older ones follow in later pages, ranked among themselves.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::document::Document;
-use crate::query::{NameFilter, NameKind, Phrase, Query};
+use crate::query::{NameFilter, NameKind, Phrase, Query, Word};
 use crate::tokens::{TokenKind, tokenize};
 
 /// Where the words of a query are in a document.
@@ -13,14 +13,38 @@ pub struct Matched {
     pub spans: Vec<(usize, Range<usize>)>,
 }
 
+/// A term of a text.
+struct Term {
+    /// Where it is in the buffer of all terms.
+    term: Range<usize>,
+    /// Where it is in the text.
+    place: Range<usize>,
+}
+
+/// A word in camel case as one term.
+struct Whole {
+    term: Term,
+    /// Its parts, by their numbers.
+    parts: Range<usize>,
+}
+
 /// The terms of a text, with their places.
 struct Terms {
     /// All terms one after the other.
     buffer: String,
-    /// Those with positions: where each is in the buffer, and in the text.
-    parts: Vec<(Range<usize>, Range<usize>)>,
-    /// Words in camel case as one term.
-    wholes: Vec<(Range<usize>, Range<usize>)>,
+    /// Those with positions.
+    parts: Vec<Term>,
+    /// Words in camel case, in order.
+    wholes: Vec<Whole>,
+}
+
+/// Where a word that was found ends.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct End {
+    /// The number of the part after it.
+    next: usize,
+    /// The byte of the text after what is shown of it.
+    byte: usize,
 }
 
 impl Terms {
@@ -29,57 +53,78 @@ impl Terms {
         tokenize(text, |token| {
             let start = terms.buffer.len();
             terms.buffer.push_str(token.term);
-            let place = (start..terms.buffer.len(), token.range);
+            let term = Term { term: start..terms.buffer.len(), place: token.range };
             match token.kind {
-                TokenKind::Whole => terms.wholes.push(place),
-                TokenKind::Part | TokenKind::Gram => terms.parts.push(place),
+                TokenKind::Whole => {
+                    let from = term.place.start;
+                    let first = terms.parts.partition_point(|part| part.place.start < from);
+                    terms.wholes.push(Whole { term, parts: first..terms.parts.len() });
+                }
+                TokenKind::Part | TokenKind::Gram => terms.parts.push(term),
             }
         });
         terms
     }
 
-    fn term(&self, place: &Range<usize>) -> &str {
-        self.buffer.get(place.clone()).unwrap_or_default()
+    /// The byte after a term, if it is the wanted one. Of a word that begins with a wanted prefix, only the prefix is shown.
+    fn end_of(&self, found: &Term, wanted: &str, is_prefix: bool) -> Option<usize> {
+        let term = self.buffer.get(found.term.clone()).unwrap_or_default();
+        let is_as_written = term.len() == found.place.len();
+        match is_prefix {
+            true if !term.starts_with(wanted) => None,
+            true if is_as_written => Some(found.place.start + wanted.len()),
+            false if term != wanted => None,
+            _ => Some(found.place.end),
+        }
     }
 
-    /// Where a phrase ends whose last term is found here. If that term is a prefix, only the prefix
-    /// is shown.
-    fn end_of(&self, last: &(Range<usize>, Range<usize>), phrase: &Phrase) -> usize {
-        let wanted = phrase.terms.last().map_or(0, String::len);
-        let is_as_written = last.0.len() == last.1.len();
-        match phrase.is_prefix && is_as_written {
-            true => last.1.start + wanted,
-            false => last.1.end,
+    /// Where a word ends that begins at a part: by its parts, by a part that is the whole word, by a word in camel case.
+    fn ends_of(&self, word: &Word, at: usize, is_prefix: bool) -> [Option<End>; 3] {
+        let end = |byte: Option<usize>, next| byte.map(|byte| End { next, byte });
+        let by_parts = end(self.end_of_parts(word, at, is_prefix), at + word.parts.len());
+        let Some(whole) = &word.whole else { return [by_parts, None, None] };
+        let part = self.parts.get(at).and_then(|part| self.end_of(part, whole, is_prefix));
+        let camel = self.wholes.binary_search_by_key(&at, |camel| camel.parts.start);
+        let by_camel = camel
+            .ok()
+            .and_then(|number| self.wholes.get(number))
+            .and_then(|camel| end(self.end_of(&camel.term, whole, is_prefix), camel.parts.end));
+        [by_parts, end(part, at + 1), by_camel]
+    }
+
+    fn end_of_parts(&self, word: &Word, at: usize, is_prefix: bool) -> Option<usize> {
+        let found = self.parts.get(at..at + word.parts.len())?;
+        let mut byte = None;
+        for (number, (part, wanted)) in found.iter().zip(&word.parts).enumerate() {
+            let is_last = number + 1 == word.parts.len();
+            byte = Some(self.end_of(part, wanted, is_prefix && is_last)?);
         }
+        byte
+    }
+
+    /// Where a phrase ends that begins at a part.
+    fn end_of_phrase(&self, phrase: &Phrase, at: usize) -> Option<usize> {
+        let (first, rest) = phrase.words.split_first()?;
+        let first_ends = self.ends_of(first, at, phrase.is_prefix && rest.is_empty());
+        let mut ends: Vec<End> = first_ends.into_iter().flatten().collect();
+        for (number, word) in rest.iter().enumerate() {
+            let is_prefix = phrase.is_prefix && number + 1 == rest.len();
+            let next = ends.iter().flat_map(|end| self.ends_of(word, end.next, is_prefix));
+            ends = next.flatten().collect();
+            ends.sort_unstable();
+            ends.dedup();
+        }
+        ends.iter().map(|end| end.byte).max()
     }
 
     /// Every place of a phrase, in bytes of the text.
     fn places(&self, phrase: &Phrase) -> Vec<Range<usize>> {
-        let mut found = Vec::new();
-        for window in self.parts.windows(phrase.terms.len()) {
-            let fits = window.iter().zip(&phrase.terms).enumerate().all(|(at, (part, wanted))| {
-                let is_last = at + 1 == phrase.terms.len();
-                is_term(self.term(&part.0), wanted, phrase.is_prefix && is_last)
-            });
-            if let (true, Some(first), Some(last)) = (fits, window.first(), window.last()) {
-                found.push(first.1.start..self.end_of(last, phrase));
-            }
-        }
-        let one = match phrase.terms.as_slice() {
-            [only] => Some(only),
-            _ => phrase.whole.as_ref(),
-        };
-        for (term, place) in &self.wholes {
-            if one.is_some_and(|one| is_term(self.term(term), one, phrase.is_prefix)) {
-                found.push(place.clone());
-            }
-        }
-        found
+        let starts = self.parts.iter().enumerate();
+        let found = starts.filter_map(|(at, part)| {
+            self.end_of_phrase(phrase, at).map(|end| part.place.start..end)
+        });
+        found.collect()
     }
-}
-
-fn is_term(term: &str, wanted: &str, is_prefix: bool) -> bool {
-    if is_prefix { term.starts_with(wanted) } else { term == wanted }
 }
 
 impl Phrase {
@@ -146,7 +191,9 @@ impl NameFilter {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::document::{Field, FieldKind};
     use crate::query::parse_query;
@@ -166,6 +213,54 @@ mod tests {
         assert_eq!(spans("conf*", "the Config of it"), ["Conf"]);
         assert_eq!(spans("\"a b\"", "a, B a"), ["a, B"]);
         assert_eq!(spans("foobar", "a fooBar"), ["fooBar"]);
+        assert_eq!(spans("foob*", "a fooBar"), ["fooB"]);
         assert_eq!(spans("bar -foo", "fooBar"), [""; 0]);
+    }
+
+    #[test]
+    fn upper_and_lower_case_are_the_same() {
+        for (query, text) in [
+            ("GitHub", "github"),
+            ("OpenAI", "OPENAI"),
+            ("openai", "OpenAI"),
+            ("collections::hashmap", "std::collections::HashMap"),
+            ("userprofile.tsx", "userProfile.tsx"),
+            ("\"referenceerror: foobar\"", "ReferenceError: fooBar"),
+            ("\"ReferenceError: FooBar is\"", "REFERENCEERROR: FOOBAR is"),
+            ("bAr", "fooBar"),
+            ("GitHubAct*", "githubactions"),
+        ] {
+            assert_eq!(spans(query, text).len(), 1, "{query} in {text}");
+        }
+        assert_eq!(spans("\"HashMap collections\"", "collections::hashmap"), [""; 0]);
+    }
+
+    /// A text, and some of its words that follow each other as a phrase in random case.
+    pub(crate) fn text_and_phrase() -> impl Strategy<Value = (String, String)> {
+        let word =
+            ("[a-zA-Z0-9\u{e9}\u{df}\u{3a3}\u{436}]{1,8}|[\u{65e5}\u{672c}]{1,4}", "[ _.:]{1,2}");
+        let words = prop::collection::vec(word, 1..6);
+        let bounds = (any::<prop::sample::Index>(), any::<prop::sample::Index>());
+        (words, bounds, prop::collection::vec(any::<bool>(), 60)).prop_map(
+            |(words, (first, count), upper)| {
+                let text_of = |words: &[(String, String)]| -> String {
+                    words.iter().flat_map(|(word, gap)| [word.as_str(), gap.as_str()]).collect()
+                };
+                let rest = &words[first.index(words.len())..];
+                let run = text_of(&rest[..=count.index(rest.len())]);
+                let cased = run.chars().zip(upper).map(|(letter, is_upper)| match is_upper {
+                    true => letter.to_uppercase().collect::<String>(),
+                    false => letter.to_lowercase().collect(),
+                });
+                (text_of(&words), format!("\"{}\"", cased.collect::<String>()))
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn words_in_any_case_are_found((text, phrase) in text_and_phrase()) {
+            prop_assert!(!spans(&phrase, &text).is_empty(), "{} in {}", phrase, text);
+        }
     }
 }

@@ -2,18 +2,22 @@
 //!
 //! A text becomes a row of terms, each at a position:
 //!
-//! - A word is a run of letters, digits and combining marks, folded for case and normalised (NFKC). Everything else
-//!   separates words, so that `src/main.rs` is `src`, `main`, `rs` and `snake_case` is `snake`, `case`.
+//! - A word is a run of letters, digits and combining marks, folded for case and normalised (NFKC). Latin letters lose
+//!   their marks, so that an accent makes no difference. Everything else separates words, so that `src/main.rs` is `src`, `main`, `rs` and
+//!   `snake_case` is `snake`, `case`.
 //! - A word in camel case is the row of its parts, and also one term that has no position: `parseConfig` is `parse`, `config`, and
 //!   `parseconfig` beside them.
-//! - A run of a script that is written without spaces has a term at every character: that character and the two after it. A query
-//!   of one or two characters is a prefix of such a term.
+//! - A run of a script that is written without spaces has a term at every character: that character and the two after it, as
+//!   they are normalised. A query of one or two characters is a prefix of such a term.
+//!
+//! The terms of a text are the same in every normal form of Unicode.
 
 use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::{canonical_combining_class, compose, is_combining_mark};
 
-use crate::limits::{GRAM_CHARS, SPLIT_BYTES_MAX, TERM_BYTES_MAX};
+use crate::limits::{GRAM_CHARS, SPLIT_LETTERS_MAX, TERM_BYTES_MAX};
 
 /// The kind of a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +43,11 @@ pub struct Token<'a> {
 
 /// Hands every token of a text to `each`, in order.
 pub fn tokenize(text: &str, mut each: impl FnMut(Token<'_>)) {
+    // Letters that are nothing but signs in their normal form have no term.
+    let mut each = |token: Token<'_>| match token.term {
+        "" => {}
+        _ => each(token),
+    };
     let mut buffer = String::new();
     let mut rest = text.char_indices().peekable();
     while let Some((start, first)) = rest.next() {
@@ -69,15 +78,21 @@ fn class_of(character: char) -> Class {
     match character {
         'a'..='z' | 'A'..='Z' | '0'..='9' => Class::Word,
         '\0'..='\u{7f}' => Class::Separator,
+        // A mark belongs to the character before it, whatever that is.
+        _ if is_mark(character) => Class::Separator,
         _ if is_unspaced(character) => Class::Gram,
-        _ if character.is_alphanumeric() || is_mark(character) => Class::Word,
+        _ if character.is_alphanumeric() => Class::Word,
         _ => Class::Separator,
     }
 }
 
 fn continues(class: Class, next: char) -> bool {
-    // A mark belongs to the character before it, whatever that is.
-    class_of(next) == class || (class == Class::Gram && is_mark(next))
+    class_of(next) == class || is_mark(next)
+}
+
+/// Whether a character is a part of words.
+pub(crate) fn is_of_word(character: char) -> bool {
+    class_of(character) != Class::Separator || is_mark(character)
 }
 
 /// Scripts that are written without spaces between words, and Hangul, whose words carry their particles.
@@ -99,34 +114,62 @@ const fn is_unspaced(character: char) -> bool {
         | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Marks that follow a letter and are no letters by themselves.
-const fn is_mark(character: char) -> bool {
-    matches!(character,
-        '\u{0300}'..='\u{036f}' | '\u{0483}'..='\u{0489}' | '\u{0591}'..='\u{05bd}'
-        | '\u{0610}'..='\u{061a}' | '\u{064b}'..='\u{065f}' | '\u{0900}'..='\u{0903}'
-        | '\u{093a}'..='\u{094f}' | '\u{0951}'..='\u{0957}' | '\u{0981}'..='\u{0983}'
-        | '\u{09bc}'..='\u{09cd}' | '\u{0a01}'..='\u{0a03}' | '\u{0a3c}'..='\u{0a4d}'
-        | '\u{0a81}'..='\u{0a83}' | '\u{0abc}'..='\u{0acd}' | '\u{0b01}'..='\u{0b03}'
-        | '\u{0b3c}'..='\u{0b4d}' | '\u{0bbe}'..='\u{0bcd}' | '\u{0c00}'..='\u{0c04}'
-        | '\u{0c3c}'..='\u{0c4d}' | '\u{0c81}'..='\u{0c83}' | '\u{0cbc}'..='\u{0ccd}'
-        | '\u{0d00}'..='\u{0d03}' | '\u{0d3b}'..='\u{0d4d}' | '\u{0dca}'..='\u{0ddf}'
-        | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}'
-        | '\u{3099}'..='\u{309a}' | '\u{fe20}'..='\u{fe2f}')
+/// Marks that follow a character and are none by themselves. Those that choose how an emoji looks are not of a word.
+fn is_mark(character: char) -> bool {
+    !character.is_ascii()
+        && is_combining_mark(character)
+        && !matches!(character, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
 fn grams(run: &str, start: usize, buffer: &mut String, each: &mut impl FnMut(Token<'_>)) {
-    let starts: Vec<usize> = run.char_indices().map(|(at, _)| at).collect();
-    for (place, from) in starts.iter().copied().enumerate() {
-        let to = starts.get(place + GRAM_CHARS).copied().unwrap_or(run.len());
-        fold_into(run.get(from..to).unwrap_or_default(), buffer);
-        let range = start + from..start + to;
-        each(Token { term: buffer, range, kind: TokenKind::Gram });
+    let characters = normalised(run);
+    for (at, (_, first)) in characters.iter().enumerate() {
+        let rest = characters.get(at..).unwrap_or_default();
+        let window = rest.get(..GRAM_CHARS).unwrap_or(rest);
+        buffer.clear();
+        buffer.extend(window.iter().map(|(character, _)| *character));
+        let end = window.last().map_or(first.end, |(_, last)| last.end);
+        each(Token {
+            term: buffer,
+            range: start + first.start..start + end,
+            kind: TokenKind::Gram,
+        });
     }
+}
+
+/// The characters of a run in normal form, with their places. Characters that may become one, such as a kana and its mark or
+/// the letters of a Hangul syllable, are normalised together.
+fn normalised(run: &str) -> Vec<(char, Range<usize>)> {
+    let mut characters = Vec::new();
+    let mut group = 0..0;
+    let mut last = None;
+    for (at, next) in run.char_indices() {
+        let joined = next.nfkd().next().and_then(|first| join(last?, first));
+        if joined.is_none() {
+            add_normalised(run, group, &mut characters);
+            group = at..at;
+        }
+        last = joined.or_else(|| next.nfkc().last());
+        group.end = at + next.len_utf8();
+    }
+    add_normalised(run, group, &mut characters);
+    characters
+}
+
+/// The character that `next` changes when it follows `last`; `None` if it is one of its own.
+fn join(last: char, next: char) -> Option<char> {
+    compose(last, next).or_else(|| (canonical_combining_class(next) != 0).then_some(last))
+}
+
+fn add_normalised(run: &str, group: Range<usize>, characters: &mut Vec<(char, Range<usize>)>) {
+    let text = run.get(group.clone()).unwrap_or_default();
+    characters.extend(text.nfkc().filter(is_kept).map(|each| (each, group.clone())));
 }
 
 fn word(run: &str, start: usize, buffer: &mut String, each: &mut impl FnMut(Token<'_>)) {
     let mut from = 0;
-    if run.len() <= SPLIT_BYTES_MAX {
+    // A word of so few bytes need not be counted.
+    if run.len() <= SPLIT_LETTERS_MAX || letters(run).nth(SPLIT_LETTERS_MAX).is_none() {
         for cut in camel_cuts(run) {
             fold_into(run.get(from..cut).unwrap_or_default(), buffer);
             each(Token { term: buffer, range: start + from..start + cut, kind: TokenKind::Part });
@@ -145,7 +188,7 @@ fn word(run: &str, start: usize, buffer: &mut String, each: &mut impl FnMut(Toke
 /// Where a word in camel case is cut: `parse|Config`, `HTTP|Server`, `http2|Server`.
 fn camel_cuts(run: &str) -> impl Iterator<Item = usize> {
     let mut before: Option<char> = None;
-    let mut rest = run.char_indices().peekable();
+    let mut rest = letters(run).peekable();
     std::iter::from_fn(move || {
         loop {
             let (at, this) = rest.next()?;
@@ -164,6 +207,15 @@ fn camel_cuts(run: &str) -> impl Iterator<Item = usize> {
     })
 }
 
+/// The letters and digits of a word without their marks, and where each is: marks have no case.
+fn letters(run: &str) -> impl Iterator<Item = (usize, char)> {
+    let letters = run.char_indices().filter(|(_, next)| !is_mark(*next));
+    letters.map(|(at, letter)| match letter.is_ascii() {
+        true => (at, letter),
+        false => (at, letter.nfd().next().unwrap_or(letter)),
+    })
+}
+
 /// Folds for case, normalises, and cuts to [`TERM_BYTES_MAX`].
 fn fold_into(word: &str, buffer: &mut String) {
     buffer.clear();
@@ -172,19 +224,32 @@ fn fold_into(word: &str, buffer: &mut String) {
         buffer.extend(kept.chars().map(|character| character.to_ascii_lowercase()));
         return;
     }
-    // Upper case first, so that a sharp s equals `ss`, and both forms of the small sigma are equal. Lowering a dotted
-    // capital I leaves a dot over, which is dropped.
-    let folded = word.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
-    for character in folded.filter(|character| *character != '\u{307}') {
+    // Upper case first, so that a sharp s equals `ss`, and both forms of the small sigma are equal.
+    let folded = word.nfkd().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
+    let mut is_after_latin = false;
+    let unmarked = folded.filter(|character| {
+        let is_mark = is_mark(*character);
+        if !is_mark {
+            is_after_latin = is_latin(*character);
+        }
+        !(is_mark && is_after_latin)
+    });
+    for character in unmarked.nfc().filter(is_kept) {
         if buffer.len() + character.len_utf8() > TERM_BYTES_MAX {
             break;
         }
-        // Some compatibility forms become signs, which the index would take for the end of the
-        // term.
-        if !character.is_ascii() || character.is_ascii_alphanumeric() {
-            buffer.push(character);
-        }
+        buffer.push(character);
     }
+}
+
+/// Latin letters in lower case without marks, and digits.
+const fn is_latin(character: char) -> bool {
+    matches!(character, 'a'..='z' | '0'..='9' | '\u{df}'..='\u{24f}')
+}
+
+/// Some compatibility forms become signs, which the index would take for the end of the term.
+const fn is_kept(character: &char) -> bool {
+    !character.is_ascii() || character.is_ascii_alphanumeric()
 }
 
 /// The terms of a text that have positions, in order.
@@ -192,7 +257,7 @@ fn fold_into(word: &str, buffer: &mut String) {
 pub fn parts(text: &str) -> Vec<String> {
     let mut terms = Vec::new();
     tokenize(text, |token| {
-        if token.kind != TokenKind::Whole && !token.term.is_empty() {
+        if token.kind != TokenKind::Whole {
             terms.push(token.term.to_owned());
         }
     });
@@ -224,7 +289,11 @@ mod tests {
     fn words_of_any_language_are_folded() {
         assert_eq!(all("Straße STRASSE"), ["strasse", "strasse"]);
         assert_eq!(all("ΣΊΣΥΦΟΣ Σίσυφος"), ["σίσυφοσ", "σίσυφοσ"]);
-        assert_eq!(all("Ünïcödé cafe\u{301}"), ["ünïcödé", "café"]);
+        assert_eq!(
+            all("Ünïcödé cafe\u{301} Ærø 1\u{fe0f}\u{20e3}"),
+            ["unicode", "cafe", "ærø", "1"]
+        );
+        assert_eq!(all("й и\u{306} и"), ["й", "й", "и"]);
         assert_eq!(all("İstanbul istanbul"), ["istanbul", "istanbul"]);
         assert_eq!(all("Привет МИР"), ["привет", "мир"]);
         assert_eq!(all("नमस्ते दुनिया"), ["नमस्ते", "दुनिया"]);
@@ -236,6 +305,23 @@ mod tests {
         assert_eq!(all("日本語版"), ["日本語", "本語版", "語版", "版"]);
         assert_eq!(all("使用Rust"), ["使用", "用", "rust"]);
         assert_eq!(all("한국어"), ["한국어", "국어", "어"]);
+        assert_eq!(all("กำลัง")[0], "ก\u{e4d}\u{e32}");
+    }
+
+    #[test]
+    fn every_normal_form_has_the_same_terms() {
+        let text = "한국어 각각 ガギグ ばびぶ ﾊﾞﾋﾟ caféBar HTTPÉcole Ångström ΐota йод क़लम กำลัง ≠ \u{1025}\u{102e}";
+        let nfc: String = text.nfc().collect();
+        let nfd: String = text.nfd().collect();
+        assert_ne!(nfc, nfd);
+        assert_eq!(all(&nfc), all(&nfd));
+        let long = format!("{}Bar", "\u{e9}".repeat(30));
+        assert_eq!(all(&long), all(&long.nfd().collect::<String>()));
+        assert_eq!(all("ﾊﾞﾋﾟ"), all("バピ"));
+        let mut found = Vec::new();
+        let syllables: String = "한국어말".nfd().collect();
+        tokenize(&syllables, |token| found.push(syllables[token.range].nfc().collect::<String>()));
+        assert_eq!(found, ["한국어", "국어말", "어말", "말"]);
     }
 
     #[test]
@@ -259,9 +345,16 @@ mod tests {
         fn terms_hold_nothing_that_separates(text in "\\PC{0,60}") {
             tokenize(&text, |token| {
                 assert!(token.term.chars().all(|c| !c.is_ascii() || c.is_ascii_alphanumeric()));
-                assert!(token.term.len() <= TERM_BYTES_MAX);
+                assert!((1..=TERM_BYTES_MAX).contains(&token.term.len()));
                 assert!(text.get(token.range).is_some());
             });
+        }
+
+        #[test]
+        fn normal_forms_of_any_text_have_the_same_terms(text in "[\\PC\u{1100}-\u{11ff}\u{3040}-\u{309f}\u{300}-\u{36f}]{0,20}") {
+            let nfd: String = text.nfd().collect();
+            let nfc: String = text.nfc().collect();
+            proptest::prop_assert_eq!(all(&nfc), all(&nfd));
         }
     }
 }

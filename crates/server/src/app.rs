@@ -31,7 +31,11 @@ pub(crate) struct Inner {
     pub(crate) inspection: Inspection,
     pub(crate) http_connections: Connections,
     pub(crate) bus_connections: Connections,
+    /// Connections of the bus that only wait for the peer to close.
+    pub(crate) bus_closing: Connections,
     pub(crate) requests: Permits,
+    /// The bodies that are being read.
+    pub(crate) bodies: Connections,
     pub(crate) streams: Permits,
     pub(crate) stream_bytes: StreamBytes,
     pub(crate) bindings: Permits,
@@ -108,7 +112,9 @@ impl App {
             inspection: Inspection::default(),
             http_connections: Connections::default(),
             bus_connections: Connections::default(),
+            bus_closing: Connections::default(),
             requests: Permits::default(),
+            bodies: Connections::default(),
             streams: Permits::default(),
             stream_bytes: StreamBytes::default(),
             bindings: Permits::default(),

@@ -274,6 +274,12 @@ const HTTP_ERRORS: &[ErrorCode] = &[
         "Send less at once, or raise `limits.body_bytes`.",
     ),
     code(
+        "http/head_too_large",
+        &[431],
+        "The address and the headers of the request are larger than the server takes.",
+        "Shorten the address, or send the request in the body of `POST /v1/call/{function_id}`.",
+    ),
+    code(
         "http/timeout",
         &[408, 503],
         "The request took too long. It may have been done.",

@@ -6,6 +6,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use bough_platform::{Disk, Platform, RelPath};
 use bough_search::INDEX_FILE;
@@ -14,8 +15,9 @@ use bough_store::shared_state::{
 };
 use bough_store::{CATALOGUE_FILE, StoreError, VerifyReport};
 use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
 
-use crate::limits::DAMAGED_SESSIONS_NAMED_MAX;
+use crate::limits::{DAMAGED_SESSIONS_NAMED_MAX, MEASURE_ASKED_SHARE, MEASURE_FRESH};
 use crate::shutdown::Shutdown;
 
 /// The document with the result of the last verification.
@@ -27,6 +29,7 @@ pub(crate) struct Inspection {
     directory: RwLock<Option<StoreDirectory>>,
     measured: RwLock<Option<Measured>>,
     running_since: Mutex<Option<i64>>,
+    measurement_wanted: Notify,
 }
 
 /// Where the store's files are, and where results are kept.
@@ -45,6 +48,17 @@ pub(crate) struct StoreDirectory {
 pub(crate) struct Measured {
     pub(crate) size: StoreSize,
     pub(crate) checkpoints: Checkpoints,
+    /// How long it took.
+    took: Duration,
+}
+
+impl Measured {
+    /// Whether it is old enough to be made anew for somebody who looks at it.
+    fn is_stale(&self, now_ms: i64) -> bool {
+        let rest = self.took.saturating_mul(MEASURE_ASKED_SHARE).max(MEASURE_FRESH);
+        let age = now_ms.saturating_sub(self.size.measured_at);
+        u128::try_from(age).is_ok_and(|age| age > rest.as_millis())
+    }
 }
 
 /// Bytes on the disk, by what they are for.
@@ -123,6 +137,19 @@ impl Inspection {
         *self.measured.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Has the files measured soon if the last measurement is old; `now_ms` is the time of the look at it.
+    pub(crate) fn refresh_measurement(&self, now_ms: i64) {
+        if self.measured().is_some_and(|measured| measured.is_stale(now_ms)) {
+            // Whoever is measuring at this moment need not measure again.
+            self.measurement_wanted.notify_waiters();
+        }
+    }
+
+    /// Waits until somebody wants a newer measurement.
+    pub(crate) async fn measurement_wanted(&self) {
+        self.measurement_wanted.notified().await;
+    }
+
     /// Since when a verification runs.
     pub(crate) fn running_since(&self) -> Option<i64> {
         *self.running_since.lock().unwrap_or_else(PoisonError::into_inner)
@@ -157,6 +184,7 @@ impl Inspection {
 
 impl StoreDirectory {
     fn measure(&self, shutdown: &Shutdown) -> Result<Option<Measured>, StoreError> {
+        let begun = self.platform.clock.monotonic();
         let go_on = &mut || go_on(shutdown);
         let Some(logs) = bough_store::measure(self.platform.clone(), go_on)? else {
             return Ok(None);
@@ -182,7 +210,8 @@ impl StoreDirectory {
             dirty: logs.dirty,
             unreadable: logs.unreadable,
         };
-        Ok(Some(Measured { size, checkpoints }))
+        let took = self.platform.clock.monotonic().saturating_sub(begun);
+        Ok(Some(Measured { size, checkpoints, took }))
     }
 
     /// Checks every byte of every session. Blocks. `None` if the server ended first.
@@ -232,4 +261,47 @@ fn files_bytes(disk: &dyn Disk, name: &str) -> std::io::Result<u64> {
         bytes += disk.allocated(&RelPath::parse(&format!("{name}{suffix}"))?)?;
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(took: Duration) -> Inspection {
+        let size = StoreSize {
+            measured_at: 1_000_000,
+            total_bytes: 0,
+            sessions_bytes: 0,
+            trash_bytes: 0,
+            staging_bytes: 0,
+            catalogue_bytes: 0,
+            search_bytes: 0,
+            shared_bytes: 0,
+        };
+        let checkpoints =
+            Checkpoints { measured_at: 1_000_000, checkpointed: 0, dirty: 0, unreadable: 0 };
+        let inspection = Inspection::default();
+        *inspection.measured.write().unwrap() = Some(Measured { size, checkpoints, took });
+        inspection
+    }
+
+    /// Whether a look so many seconds after the measurement has another one made.
+    async fn is_wanted(inspection: &Inspection, seconds: i64) -> bool {
+        let wanted = inspection.measurement_wanted();
+        tokio::pin!(wanted);
+        assert!(futures_util::poll!(&mut wanted).is_pending());
+        inspection.refresh_measurement(1_000_000 + seconds * 1000);
+        futures_util::poll!(wanted).is_ready()
+    }
+
+    #[tokio::test]
+    async fn an_old_measurement_is_made_anew_for_who_looks_at_it() {
+        let quick = measured(Duration::from_millis(5));
+        assert!(!is_wanted(&quick, 9).await);
+        assert!(is_wanted(&quick, 11).await);
+        let slow = measured(Duration::from_secs(30));
+        assert!(!is_wanted(&slow, 200).await, "measuring must not take most of the time");
+        assert!(is_wanted(&slow, 301).await);
+        assert!(!is_wanted(&Inspection::default(), 100).await, "the first one is on its way");
+    }
 }

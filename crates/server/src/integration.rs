@@ -10,7 +10,7 @@ use bough_service::{
 use schemars::JsonSchema;
 use serde_json::{Value, json};
 
-use crate::config::{AdapterConfig, FsConfig, WorkerConfig};
+use crate::config::WorkerConfig;
 use crate::error_codes::FUNCTION_ERRORS;
 
 /// The systems that session-manager is published for.
@@ -29,8 +29,6 @@ const TARGETS: [&str; 9] = [
 /// The worker's manifest, as `bough --manifest` prints it.
 #[must_use]
 pub fn worker_manifest() -> Value {
-    let config =
-        WorkerConfig { adapter: AdapterConfig::Fs(FsConfig::default()), ..WorkerConfig::default() };
     json!({
         "name": WORKER_NAME,
         "version": WORKER_VERSION,
@@ -38,7 +36,7 @@ pub fn worker_manifest() -> Value {
         "description": WORKER_DESCRIPTION,
         "supported_targets": TARGETS,
         "dependencies": { "configuration": "^0.19.0" },
-        "default_config": config,
+        "default_config": WorkerConfig::default(),
     })
 }
 
@@ -57,7 +55,9 @@ pub fn integration_page() -> String {
     }
     page.push_str("\n## Configuration\n\nUnder the id `session-manager` of the engine's configuration worker, or at the top of \
                    `config.yaml`. Every key applies without a restart.\n\n");
-    table(&mut page, &schema_of::<WorkerConfig>());
+    let settings = schema_of::<WorkerConfig>();
+    table(&mut page, &settings);
+    describe_definitions(&mut page, &settings);
     page.push_str("\n## Errors\n\nOn the bus the message of a failed call is `handler error: CODE: TEXT`; over HTTP the field \
                    `code` has the code.\n\n| code | meaning |\n|---|---|\n");
     for known in FUNCTION_ERRORS {
@@ -76,6 +76,12 @@ the HTTP API. This page is made from the program's own tables; `bough --manifest
   braces are part of the path, the rest is the query of `GET` and `DELETE` and the body of the others.
 - Events are delivered at least once and not always in order: keep the highest `revision` of a message, and follow
   `parent_id` for the order of a transcript. A subscriber that comes back within an hour, with any id, goes on where it was.
+- Events come twice if their call was not answered when a connection or a process ended. When another store takes the place
+  of the old one, every session in it is replayed; a subscriber that leaves during the replay gets all of it again. The
+  adapters `fs` and `memory` count changes only while the process runs: after a restart they count as another store for a
+  subscriber of all sessions.
+- An event that a subscriber cannot take (it is larger than its client reads, or the engine refuses the call) is not sent
+  again. The log says so, and `bough_gaps_total` counts those of Bough's own bus.
 - `*` marks a field that must be given.
 ";
 
@@ -150,6 +156,38 @@ fn table(page: &mut String, schema: &Value) {
     }
 }
 
+/// The types that a schema names: those with choices, then the fields of each.
+fn describe_definitions(page: &mut String, schema: &Value) {
+    let definitions = schema.get("definitions").and_then(Value::as_object);
+    for (name, definition) in definitions.into_iter().flatten() {
+        line(page, &format!("\n### `{name}`\n"));
+        if let Some(text) = definition.get("description").and_then(Value::as_str) {
+            line(page, &format!("{}\n", text.replace('\n', " ")));
+        }
+        match definition.get("oneOf").and_then(Value::as_array) {
+            Some(choices) => {
+                line(page, "One of:\n");
+                choices.iter().for_each(|choice| describe_choice(page, choice));
+            }
+            None => table(page, definition),
+        }
+    }
+}
+
+/// One form of a value, in a line: its name, its other fields and what it means.
+fn describe_choice(page: &mut String, choice: &Value) {
+    let fields = choice.get("properties").and_then(Value::as_object);
+    let fields = fields.into_iter().flatten().map(|(name, field)| {
+        let words = field.get("enum").and_then(Value::as_array).into_iter().flatten();
+        let words: Vec<String> = words.map(Value::to_string).collect();
+        let value = if words.is_empty() { type_of(field) } else { words.join(" or ") };
+        format!("`{name}`: {value}")
+    });
+    let fields: Vec<String> = fields.collect();
+    let meaning = choice.get("description").and_then(Value::as_str).unwrap_or_default();
+    line(page, &format!("- {}. {}", fields.join(", "), meaning.replace('\n', " ")));
+}
+
 /// The type of a value, in a word or two.
 fn type_of(schema: &Value) -> String {
     if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
@@ -196,6 +234,31 @@ mod tests {
         assert_eq!(codes, listed);
     }
 
+    /// Every key of the settings is on the page, also those of each adapter.
+    #[test]
+    fn every_configuration_key_is_listed() {
+        fn keys(schema: &Value, found: &mut BTreeSet<String>) {
+            if let Some(fields) = schema.get("properties").and_then(Value::as_object) {
+                found.extend(fields.keys().cloned());
+            }
+            match schema {
+                Value::Object(map) => map.values().for_each(|value| keys(value, found)),
+                Value::Array(list) => list.iter().for_each(|value| keys(value, found)),
+                _ => {}
+            }
+        }
+        let mut found = BTreeSet::new();
+        keys(&schema_of::<WorkerConfig>(), &mut found);
+        assert!(found.contains("timeout_ms"), "{found:?}");
+        let page = integration_page();
+        let part =
+            page.split("## Configuration").nth(1).and_then(|rest| rest.split("## Errors").next());
+        for key in found {
+            assert!(part.unwrap().contains(&format!("`{key}`")), "{key}");
+        }
+        assert!(part.unwrap().contains("\"bridge\""), "the adapters are named");
+    }
+
     #[test]
     fn the_manifest_is_that_of_session_manager() {
         let manifest = worker_manifest();
@@ -203,7 +266,8 @@ mod tests {
             (&manifest["name"], &manifest["version"]),
             (&json!("session-manager"), &json!("1.0.0"))
         );
-        assert_eq!(manifest["default_config"]["adapter"]["name"], "fs");
+        // What a server stores that finds no settings; session-manager's own settings are kept.
+        assert_eq!(manifest["default_config"]["adapter"]["name"], "native");
         assert_eq!(manifest["default_config"]["max_list_limit"], 500);
         assert_eq!(manifest["supported_targets"].as_array().unwrap().len(), 9);
     }

@@ -38,29 +38,37 @@ pub const CONNECTIONS: usize = 4096;
 pub const DESCRIPTORS_FREED: usize = 64;
 /// How long a server that wants a Unix socket waits for another one that is starting or ending on it.
 pub const SOCKET_WAIT: Duration = Duration::from_secs(30);
-/// Most requests that are handled at once.
+/// Most requests that are handled at once, and most bodies that are read at once before that: the body that has waited
+/// longest gives way to another one.
 pub const REQUESTS: usize = 1024;
 /// Most live streams at once.
 pub const STREAMS: usize = 2048;
 /// A request must begin, with all its headers, within this time; an idle connection is closed after it.
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+/// A body that does not grow for this long is given up.
+pub const BODY_STALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// A request must be answered within this time.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// A peer that takes nothing for this long is disconnected.
 pub const WRITE_STALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// Most bytes of a request's headers.
+/// Most bytes of a request's address and headers.
 pub const HEADER_BYTES_MAX: usize = 32 * 1024;
+/// Bytes of a request's address and headers that are read, so that one above [`HEADER_BYTES_MAX`] is refused with a problem. What
+/// is larger still is refused while it is read, without a body.
+pub const HEADER_BYTES_READ: usize = 4 * HEADER_BYTES_MAX;
 /// Most headers of a request.
 pub const HEADERS_MAX: usize = 64;
 /// Longest `Idempotency-Key`, in bytes.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 256;
-/// Most pairs in a query.
-pub const QUERY_PAIRS_MAX: usize = 128;
+/// Most pairs in a query: the longest list, one item a pair, and the other parameters.
+pub const QUERY_PAIRS_MAX: usize = 2048;
 
 /// The interval of heartbeats on an idle stream.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How soon a disconnected reader of a stream connects again.
 pub const STREAM_RETRY: Duration = Duration::from_secs(1);
+/// Deltas that follow others within this time are sent together; those of one block are one event.
+pub const STREAM_BEAT: Duration = Duration::from_millis(25);
 /// Messages that a stream remembers as known to its reader, beside those that were added since it joined.
 pub const STREAM_MESSAGES_KNOWN_MAX: usize = 256;
 /// Bytes after which a piece of a stream's body is sent.
@@ -126,6 +134,8 @@ pub const BUS_PING_AFTER: Duration = Duration::from_secs(30);
 pub const BUS_SILENT_MAX: Duration = Duration::from_secs(90);
 /// How long a connection of the bus that ends may take to send its queue, and then to close.
 pub const BUS_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a server that ends, with its store closed, waits for clients of the bus to close their connections.
+pub const BUS_LAST_BYTES_WAIT: Duration = Duration::from_millis(250);
 /// Most functions in one request for details.
 pub const BUS_INFO_IDS_MAX: usize = 32;
 /// Longest id of a worker's settings.
@@ -141,6 +151,10 @@ pub const MEASURE_PAUSE_MIN: Duration = Duration::from_secs(60);
 pub const MEASURE_PAUSE_MAX: Duration = Duration::from_secs(3600);
 /// The pause is this many times as long as the measurement took, so measuring takes a hundredth of the time.
 pub const MEASURE_PAUSE_SHARE: u32 = 100;
+/// A measurement that is older than this is made anew when somebody looks at it.
+pub const MEASURE_FRESH: Duration = Duration::from_secs(10);
+/// Measuring for those who look takes a tenth of the time at the most: its pause is this many times as long as it took.
+pub const MEASURE_ASKED_SHARE: u32 = 10;
 /// Damaged sessions that the result of a verification names.
 pub const DAMAGED_SESSIONS_NAMED_MAX: usize = 100;
 

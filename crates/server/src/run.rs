@@ -20,7 +20,7 @@ use crate::bus::Bus;
 use crate::config::{self, Config, ConfigError, Loaded, LogFormat, Overrides};
 use crate::engine::{EngineError, EngineLink};
 use crate::guard::{Guard, LocalKey, TOKENS_FILE, TokenError, Tokens};
-use crate::limits::DRAIN_TIMEOUT;
+use crate::limits::{BUS_LAST_BYTES_WAIT, DRAIN_TIMEOUT};
 use crate::logs::start_log;
 use crate::net::{Connections, Listener, ListenerKind, SocketClaim, serve};
 use crate::resources::ServerResources;
@@ -438,6 +438,8 @@ impl Server {
         if let Err(error) = self.app.service.store().close().await {
             tracing::error!(%error, "the store did not close well; it is recovered at the next start");
         }
+        // A connection that is reset may lose its last frames. A peer that does not close is not waited for longer.
+        let _ = self.app.bus_closing.drained(BUS_LAST_BYTES_WAIT).await;
         if let Err(error) = self.local_key.remove(&*self.sources_disk) {
             tracing::debug!(%error, "the local key could not be removed");
         }

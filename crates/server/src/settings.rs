@@ -178,6 +178,7 @@ pub(crate) fn service_settings(config: &Config) -> Settings {
         trash_retention: config.retention.trash.duration(),
         idempotency_keys: config.retention.idempotency_keys.duration(),
         stream_abandoned_after: config.streaming.abandoned_after.duration(),
+        compaction: Arc::new(config.compaction.settings()),
     }
 }
 

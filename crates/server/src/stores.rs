@@ -123,7 +123,7 @@ pub(crate) async fn open_store(
         AdapterConfig::Fs(fs) => {
             let dir = expand_home(&fs.data_dir, context.lookup);
             let platform = context.platform(&dir)?;
-            Ok(Arc::new(FsStore::open(platform).map_err(failed)?))
+            Ok(Arc::new(FsStore::open(platform, dir).map_err(failed)?))
         }
         AdapterConfig::Memory(_) => {
             Ok(Arc::new(MemoryStore::new(context.entropy.clone()).map_err(failed)?))

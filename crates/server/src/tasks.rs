@@ -111,7 +111,7 @@ pub(crate) async fn sweep_keys(app: App) {
     }
 }
 
-/// Measures the size of the store now and then, in a small part of the time.
+/// Measures the size of the store now and then, in a small part of the time, and sooner when somebody looks at it.
 pub(crate) async fn measure_store(app: App) {
     loop {
         let begun = app.clock.monotonic();
@@ -122,7 +122,11 @@ pub(crate) async fn measure_store(app: App) {
         }
         let took = app.clock.monotonic().saturating_sub(begun);
         let rest = took.saturating_mul(MEASURE_PAUSE_SHARE);
-        if !pause(&app, rest.clamp(MEASURE_PAUSE_MIN, MEASURE_PAUSE_MAX)).await {
+        let goes_on = tokio::select! {
+            goes_on = pause(&app, rest.clamp(MEASURE_PAUSE_MIN, MEASURE_PAUSE_MAX)) => goes_on,
+            () = app.inspection.measurement_wanted() => true,
+        };
+        if !goes_on {
             return;
         }
     }

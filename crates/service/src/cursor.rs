@@ -41,12 +41,11 @@ pub(crate) fn encode<T: Serialize>(cursor: &T) -> Result<String, ServiceError> {
 }
 
 pub(crate) fn decode<T: DeserializeOwned>(text: &str) -> Result<T, ServiceError> {
-    let refuse = |reason: String| ServiceError::InvalidCursor { reason };
-    let bytes = STANDARD
-        .decode(text)
-        .map_err(|error| refuse(format!("the cursor is not base64: {error}")))?;
-    serde_json::from_slice(&bytes)
-        .map_err(|error| refuse(format!("the cursor is not one of ours: {error}")))
+    let refuse = || ServiceError::InvalidCursor {
+        reason: "the cursor is not one that a page of this list ended with".to_owned(),
+    };
+    let bytes = STANDARD.decode(text).map_err(|_| refuse())?;
+    serde_json::from_slice(&bytes).map_err(|_| refuse())
 }
 
 #[cfg(test)]

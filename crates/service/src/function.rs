@@ -16,6 +16,8 @@ use crate::service::Service;
 pub struct Function {
     /// Its name, such as `session::create`.
     pub id: &'static str,
+    /// The name of its operation in generated clients, which have no namespace that gives the context: `create_session`.
+    pub operation: &'static str,
     /// What it does, in a sentence.
     pub description: &'static str,
     /// What a caller needs to be allowed to call it.

@@ -69,6 +69,11 @@ pub const SCAN_ENTRIES: usize = 500;
 /// Labels and other bookkeeping between a message and its siblings that are looked through.
 pub const SIBLING_BOOKKEEPING_MAX: usize = 32;
 
+/// How often a server checks the sessions that changed, to compact them.
+pub const COMPACTION_REST: Duration = Duration::from_secs(1);
+/// How many changes it reads at a time to find those sessions.
+pub const COMPACTION_CHANGES_PER_READ: usize = 1_000;
+
 /// Sums of `session::stats`, when the caller does not say.
 pub const STATS_ROWS: usize = 1000;
 /// Most sums of `session::stats`.
@@ -84,6 +89,13 @@ pub const COMPARED_ENTRIES_MAX: usize = 20_000;
 pub const FEED_RECORDS_PER_READ: usize = 256;
 /// How many entries a replay of a new store looks up at once.
 pub const REPLAY_LOOKUPS_MAX: usize = 64;
+/// Sessions that a replay begins at once.
+pub const REPLAY_SESSIONS_AT_ONCE: usize = 16;
+/// Records of each of them that it reads at first; all together are as many as it reads at a time later.
+pub const REPLAY_FIRST_RECORDS: usize = FEED_RECORDS_PER_READ / REPLAY_SESSIONS_AT_ONCE;
+/// Entries of a session that changed long after they were added, which a replay remembers; if there are more, it looks
+/// each entry up.
+pub const REPLAY_CHANGED_ENTRIES_MAX: usize = 100_000;
 /// Records that a subscriber of all sessions reads at a time while it catches up.
 pub const FEED_COLD_RECORDS_PER_READ: usize = 64;
 /// Records that a reader which begins in the middle reads at a time to find earlier values of changed fields.
@@ -142,8 +154,6 @@ pub const SEARCH_WAIT: Duration = Duration::from_millis(300);
 pub const SEARCH_COMPARED_MAX: usize = 500;
 /// Records that a search reads at once to compare all candidates of a session; where there are more, each is read by itself.
 pub const SEARCH_END_RECORDS: usize = 512;
-/// Sessions that a search counts of those which are not indexed to their end.
-pub const SEARCH_STALE_COUNTED: usize = 10_000;
 /// Changed sessions that the index takes up in one round.
 pub const INDEX_CHANGES_PER_ROUND: usize = 256;
 /// Text that the index takes up in one round, in bytes; one entry more at the most. A search waits for a round that has begun.
@@ -206,3 +216,7 @@ pub const RECORDED_SESSIONS_AT_HAND: usize = 8;
 pub const RECORDED_SESSION_RECORDS_PER_READ: usize = 1000;
 /// Sessions that `session::spawns` reads.
 pub const SPAWN_SESSIONS_MAX: usize = 256;
+
+/// Numbers of one request that are taken as integers although they are written with a fraction of 0, such as 5.0. The request
+/// is read again for each.
+pub const WHOLE_NUMBERS_MAX: usize = 16;

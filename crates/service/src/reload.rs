@@ -25,14 +25,14 @@ pub struct ReloadError {
 }
 
 #[derive(Default)]
-pub(crate) struct ReloadDesk {
+pub(crate) struct ReloadState {
     status: Mutex<ReloadStatus>,
     hook: OnceLock<Arc<dyn Reload>>,
     /// One reload at a time, each reading the configuration after the one before has been applied.
     turn: tokio::sync::Mutex<()>,
 }
 
-impl ReloadDesk {
+impl ReloadState {
     pub(crate) fn status(&self) -> ReloadStatus {
         self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -7,12 +7,14 @@ use std::fmt;
 
 use serde::de::value::MapDeserializer;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use serde_path_to_error::{Path, Segment, Track};
 
 use crate::error::ServiceError;
+use crate::exact_numbers::{self, InexactNumber};
+use crate::limits::WHOLE_NUMBERS_MAX;
 
 /// A request that was not read into its type yet.
 #[derive(Clone, Debug)]
@@ -120,9 +122,89 @@ impl Request {
                 path: String::new(),
             }),
             Form::Members(members) => {
-                read(members.0.iter().map(|(name, raw)| (name.as_str(), &**raw)))
+                members.check_numbers()?;
+                members.parse()
             }
         }
+    }
+}
+
+impl Members {
+    /// Reads the members into a type. JSON Schema counts 5.0 as an integer, and the decoder does not: such a number is written
+    /// without its fraction, and the members are read again.
+    fn parse<T: DeserializeOwned>(mut self) -> Result<T, ServiceError> {
+        for _ in 0..WHOLE_NUMBERS_MAX {
+            match self.read() {
+                Err(ServiceError::Malformed { detail, path }) if detail.contains(FRACTION) => {
+                    if self.make_whole(&path).is_none() {
+                        return Err(ServiceError::Malformed { detail, path });
+                    }
+                }
+                read => return read,
+            }
+        }
+        self.read()
+    }
+
+    fn read<T: DeserializeOwned>(&self) -> Result<T, ServiceError> {
+        read(self.0.iter().map(|(name, raw)| (name.as_str(), &**raw)))
+    }
+
+    /// Writes the number at a pointer without its fraction; `None` if it has one other than 0.
+    fn make_whole(&mut self, pointer: &str) -> Option<()> {
+        let (name, rest) = first_part(pointer)?;
+        let raw = self.0.iter_mut().find(|(known, _)| *known == name).map(|(_, raw)| raw)?;
+        *raw = whole(raw, rest)?;
+        Some(())
+    }
+}
+
+/// What the decoder says of a number with a fraction in place of an integer.
+const FRACTION: &str = "invalid type: floating point ";
+
+/// A value with the number at a pointer written without its fraction. Everything else keeps its spelling.
+fn whole(raw: &RawValue, pointer: &str) -> Option<Box<RawValue>> {
+    let Some((part, rest)) = first_part(pointer) else {
+        let (digits, fraction) = raw.get().split_once('.')?;
+        let is_whole = fraction.bytes().all(|digit| digit == b'0');
+        return RawValue::from_string(digits.to_owned()).ok().filter(|_| is_whole);
+    };
+    if let Ok(mut members) = serde_json::from_str::<Members>(raw.get()) {
+        members.make_whole(pointer)?;
+        return serde_json::value::to_raw_value(&members).ok();
+    }
+    let mut items: Vec<Box<RawValue>> = serde_json::from_str(raw.get()).ok()?;
+    let item = items.get_mut(part.parse::<usize>().ok()?)?;
+    *item = whole(item, rest)?;
+    serde_json::value::to_raw_value(&items).ok()
+}
+
+/// The first part of a JSON pointer, and the rest.
+fn first_part(pointer: &str) -> Option<(String, &str)> {
+    let pointer = pointer.strip_prefix('/')?;
+    let end = pointer.find('/').unwrap_or(pointer.len());
+    let (part, rest) = pointer.split_at_checked(end)?;
+    Some((part.replace("~1", "/").replace("~0", "~"), rest))
+}
+
+impl Serialize for Members {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, raw)| (name, raw)))
+    }
+}
+
+impl Members {
+    /// Refuses a number that the metadata or the origin of the request would not keep.
+    fn check_numbers(&self) -> Result<(), ServiceError> {
+        let mut members = self.0.iter();
+        let found = members.find_map(|(name, raw)| exact_numbers::find(name, raw.get()));
+        let Some(InexactNumber { path, number }) = found else {
+            return Ok(());
+        };
+        Err(ServiceError::Malformed {
+            detail: format!("the number {number} cannot be kept exactly; send it as a string"),
+            path,
+        })
     }
 }
 
@@ -254,6 +336,19 @@ mod tests {
         check(serde_json::from_str::<Value>(list).unwrap().into(), "/list/1/count", wrong);
         check(body("{}"), "", "missing field `name`");
         check(json!([]).into(), "", "the request must be a JSON object");
+    }
+
+    #[test]
+    fn a_number_with_a_fraction_of_0_is_an_integer() {
+        let text = r#"{"name":"n","list":[{"count":1.0},{"count":2.00}],"data":{"a":1.50}}"#;
+        let read: Example = body(text).parse().unwrap();
+        assert_eq!(read.list.iter().map(|item| item.count).sum::<u64>(), 3);
+        assert_eq!(read.data.unwrap().get(), r#"{"a":1.50}"#);
+        for wrong in ["1.5", "-1.0", "1e3", "1.0e1"] {
+            let text = format!(r#"{{"name":"n","list":[{{"count":{wrong}}}]}}"#);
+            let refused = body(&text).parse::<Example>().unwrap_err();
+            assert_eq!(refused.code(), "session/malformed_request", "{wrong}");
+        }
     }
 
     #[test]

@@ -77,6 +77,12 @@ impl Scope {
         &self.metadata
     }
 
+    /// Whether every session exists for the caller.
+    #[must_use]
+    pub fn sees_every_session(&self) -> bool {
+        self.metadata.is_empty()
+    }
+
     /// Whether the caller has a right.
     #[must_use]
     pub fn has(&self, right: Right) -> bool {

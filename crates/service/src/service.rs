@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use crate::api::ReloadStatus;
 use crate::error::ServiceError;
 use crate::open_streams::OpenStreams;
-use crate::reload::{Reload, ReloadDesk};
+use crate::reload::{Reload, ReloadState};
 use crate::runtime::Runtime;
 use crate::search::SearchSlot;
 use crate::settings::{Settings, SharedSettings};
@@ -41,7 +41,7 @@ struct Shared {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     settings: SharedSettings,
-    reload: ReloadDesk,
+    reload: ReloadState,
     runtime: RwLock<Arc<Runtime>>,
     search: SearchSlot,
     open_streams: OnceLock<Arc<OpenStreams>>,
@@ -59,7 +59,7 @@ impl Service {
             clock,
             entropy,
             settings: SharedSettings::default(),
-            reload: ReloadDesk::default(),
+            reload: ReloadState::default(),
             runtime: RwLock::new(Arc::new(runtime)),
             search: SearchSlot::default(),
             open_streams: OnceLock::new(),
@@ -198,7 +198,7 @@ impl Service {
     /// How many sessions had to be reopened after a failed write, since the store was set.
     #[must_use]
     pub fn reopened_sessions(&self) -> u64 {
-        self.runtime().reopened()
+        self.runtime().sessions.reopened()
     }
 
     pub(crate) fn runtime(&self) -> Arc<Runtime> {
@@ -226,7 +226,7 @@ impl Service {
         self.shared.swaps.subscribe()
     }
 
-    pub(crate) fn reload_desk(&self) -> &ReloadDesk {
+    pub(crate) fn reload_state(&self) -> &ReloadState {
         &self.shared.reload
     }
 

@@ -1,14 +1,15 @@
 //! Settings that may change while the service runs.
 
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use bough_session::limits::{PAGE_DEFAULT, PAGE_MAX, clamp_page};
 
+use crate::compaction::CompactionSettings;
 use crate::limits::{IDEMPOTENCY_KEYS, STREAM_ABANDONED_AFTER};
 
 /// What may be set; read anew by each call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Page size when the caller does not say.
     pub default_list_limit: usize,
@@ -20,6 +21,8 @@ pub struct Settings {
     pub idempotency_keys: Option<Duration>,
     /// How long a message that streams may stand still before it is closed as aborted; `None` is for ever.
     pub stream_abandoned_after: Option<Duration>,
+    /// When conversations are compacted, and how much of them is kept.
+    pub compaction: Arc<CompactionSettings>,
 }
 
 impl Default for Settings {
@@ -32,6 +35,7 @@ impl Default for Settings {
             trash_retention: Some(TRASH_RETENTION),
             idempotency_keys: Some(IDEMPOTENCY_KEYS),
             stream_abandoned_after: Some(STREAM_ABANDONED_AFTER),
+            compaction: Arc::default(),
         }
     }
 }
@@ -51,13 +55,13 @@ impl Settings {
     }
 }
 
-/// Settings behind a lock that is only ever held to copy them.
+/// Settings behind a lock that is only ever held to copy or replace them.
 #[derive(Debug, Default)]
 pub(crate) struct SharedSettings(RwLock<Settings>);
 
 impl SharedSettings {
     pub(crate) fn get(&self) -> Settings {
-        *self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn set(&self, settings: Settings) {

@@ -87,6 +87,7 @@ macro_rules! functions {
     ($(
         $id:literal $name:ident = $rule:path, ($request:ty) -> $response:ty,
         $right:ident, $route:expr, $description:literal
+        $(, operation $operation:literal)?
         $(, if_match $precondition:ident)?
         $(, repeat $repeat:ident)?
         $(, tag $kind:ident $tag:expr)?
@@ -96,6 +97,7 @@ macro_rules! functions {
         static FUNCTIONS: &[Function] = &[$(
             Function {
                 id: $id,
+                operation: given!($($operation)?; stringify!($name)),
                 description: $description,
                 right: Right::$right,
                 route: $route,
@@ -143,24 +145,27 @@ use Method::{Delete, Get, Patch, Post, Put};
 
 functions! {
     "session::create" create = rules::lifecycle::create, (CreateRequest) -> CreateResponse, Write, at(Post, "/v1/sessions"),
-        "Create a session with status idle; fires session::created.", repeat ByKey, makes |answer| answer.session_id.clone();
+        "Create a session with status idle; fires session::created.",
+        operation "create_session", repeat ByKey, makes |answer| answer.session_id.clone();
     "session::ensure" ensure = rules::lifecycle::ensure, (EnsureRequest) -> EnsureResponse,
         Write, at(Put, "/v1/sessions/{session_id}"),
-        "Make sure that a session with this id exists; fires session::created only when it creates one.";
+        "Make sure that a session with this id exists; fires session::created only when it creates one.",
+        operation "ensure_session";
     "session::get" get = rules::lifecycle::get, (GetRequest) -> Option<GetResponse>, Read, INTERNAL,
         "Read one session's metadata record (null when unknown).";
     "session::describe" describe = rules::lifecycle::describe, (GetRequest) -> Option<DescribeResponse>,
         Read, at(Get, "/v1/sessions/{session_id}"),
-        "Read what a session says of itself, its active leaf and its version (null when unknown).",
+        "Read what a session says of itself, its active leaf and its version (null when unknown).", operation "get_session",
         tag Session |answer| answer.as_ref().map(|_| Tag::Session);
     "session::list" list = rules::listing::list, (ListRequest) -> ListResponse, Read, INTERNAL,
         "List sessions page by page, in an order, by status, metadata, task and whether they are archived.";
     "session::sessions" sessions = rules::listing::sessions, (ListRequest) -> SessionsResponse, Read, at(Get, "/v1/sessions"),
-        "List sessions page by page, each with its details when they are asked for.";
+        "List sessions page by page, each with its details when they are asked for.", operation "list_sessions";
     "session::set-meta" set_meta = rules::meta::set_meta, (SetMetaRequest) -> SetMetaResponse, Write, INTERNAL,
         "Change a session's title, description or metadata; fires session::meta-updated.";
     "session::patch" patch = rules::meta::patch, (PatchRequest) -> PatchResponse, Write, at(Patch, "/v1/sessions/{session_id}"),
-        "Change title and description, and merge metadata (RFC 7396); fires session::meta-updated.", if_match Version;
+        "Change title and description, and merge metadata (RFC 7396); fires session::meta-updated.",
+        operation "update_session", if_match Version;
     "session::set-status" set_status = rules::meta::set_status, (SetStatusRequest) -> SetStatusResponse,
         Write, at(Put, "/v1/sessions/{session_id}/status"),
         "Set the status; fires session::status-changed, or nothing when it is the same.";
@@ -169,7 +174,7 @@ functions! {
         "Name what a session works on, for lists to filter by.";
     "session::delete" delete = rules::trash::delete, (DeleteRequest) -> DeleteResponse,
         Write, at(Delete, "/v1/sessions/{session_id}"),
-        "Move a session to the trash, where it is kept for a while; fires session::deleted.";
+        "Move a session to the trash, where it is kept for a while; fires session::deleted.", operation "delete_session";
     "session::append" append = rules::append::append, (AppendRequest) -> AppendResponse, Write, INTERNAL,
         "Append one entry (idempotent on entry_id, conditional on expected_leaf); fires session::message-added.",
         if_match Leaf, repeat ByKey, tag Leaf |answer| Some(Tag::Leaf(answer.entry_id.clone()));
@@ -187,6 +192,7 @@ functions! {
     "session::update-message" update_message = rules::update::update_message, (UpdateMessageRequest) -> UpdateMessageResponse,
         Write, at(Put, "/v1/sessions/{session_id}/entries/{entry_id}"),
         "Replace a message's content (expected_revision guards against others); fires session::message-updated.",
+        operation "replace_message",
         if_match Revision, tag Entry |answer| Some(Tag::Entry(answer.revision)), stale UpdateMessageResponse::stale;
     "session::append-delta" append_delta = rules::update::append_delta, (AppendDeltaRequest) -> UpdateMessageResponse,
         Write, at(Post, "/v1/sessions/{session_id}/entries/{entry_id}/delta"),
@@ -204,17 +210,18 @@ functions! {
         Read, INTERNAL,
         "Read one entry with its place and revision (null when unknown).";
     "session::path" path = rules::reading::path, (PathRequest) -> PathResponse, Read, at(Get, "/v1/sessions/{session_id}/messages"),
-        "Read the active path (or the path to an entry), oldest first, page by page, in any format.",
+        "Read the active path (or the path to an entry), oldest first, page by page, in any format.", operation "list_messages",
         tag Session |_| Some(Tag::Session);
     "session::path-tail" path_tail = rules::reading::path_tail, (PathRequest) -> PathResponse,
         Read, at(Get, "/v1/sessions/{session_id}/messages/tail"),
-        "Read the same path newest first.", tag Session |_| Some(Tag::Session);
+        "Read the same path newest first.", operation "list_newest_messages", tag Session |_| Some(Tag::Session);
     "session::entries" entries = rules::entries::entries, (EntriesRequest) -> EntriesResponse,
         Read, at(Get, "/v1/sessions/{session_id}/entries"),
-        "Read entries by ids, by custom type or by the beginning of their ids, page by page.", tag Session |_| Some(Tag::Session);
+        "Read entries by ids, by custom type or by the beginning of their ids, page by page.",
+        operation "list_entries", tag Session |_| Some(Tag::Session);
     "session::entry" entry = rules::entries::entry, (EntryRequest) -> Option<EntryResponse>,
         Read, at(Get, "/v1/sessions/{session_id}/entries/{entry_id}"),
-        "Read one entry with its place and revision, in any format (null when unknown).",
+        "Read one entry with its place and revision, in any format (null when unknown).", operation "get_entry",
         tag Entry |answer| answer.as_ref().map(|found| Tag::Entry(found.entry.revision));
     "session::hide-entries" hide_entries = rules::hide::hide_entries, (HideEntriesRequest) -> HideEntriesResponse,
         Write, at(Post, "/v1/sessions/{session_id}/entries/hide"),
@@ -237,7 +244,7 @@ functions! {
         Write, at(Delete, "/v1/kv/{scope}/{key}"),
         "Delete a document, if it has the version that is expected of it.", if_match Document;
     "session::fork" fork = rules::fork::fork, (ForkRequest) -> ForkResponse, Write, at(Post, "/v1/sessions/{session_id}/fork"),
-        "Copy the path up to an entry, or the whole tree, into a new session; fires session::created.",
+        "Copy the path up to an entry, or the whole tree, into a new session; fires session::created.", operation "fork_session",
         repeat ByKey, makes |answer| answer.session_id.clone();
     "session::set-active-leaf" set_active_leaf = rules::branching::set_active_leaf, (SetActiveLeafRequest) -> SetActiveLeafResponse,
         Write, at(Put, "/v1/sessions/{session_id}/leaf"),
@@ -247,68 +254,82 @@ functions! {
         "Make the active path end before the first entry; the next one begins a tree of its own.", if_match Leaf;
     "session::branches" branches = rules::branching::branches, (BranchesRequest) -> BranchesResponse,
         Read, at(Get, "/v1/sessions/{session_id}/branches"),
-        "List the ends of a session's branches, with depth, last activity and label.";
+        "List the ends of a session's branches, with depth, last activity and label.", operation "list_branches";
     "session::set-label" set_label = rules::branching::set_label, (SetLabelRequest) -> SetLabelResponse,
         Write, at(Put, "/v1/sessions/{session_id}/entries/{entry_id}/label"),
         "Name an entry, or take its name away; fires session::label-changed.";
     "session::raw" raw = rules::raw::raw, (RawRequest) -> StoreAnswer, Read, at(Get, "/v1/sessions/{session_id}/raw"),
-        "Read a session as its store keeps it, every branch and every record: for exports and whole trees.";
+        "Read a session as its store keeps it, every branch and every record: for exports and whole trees.",
+        operation "read_records";
     "session::usage" usage = rules::views::usage, (UsageRequest) -> UsageResponse, Read, at(Get, "/v1/sessions/{session_id}/usage"),
-        "Add up tokens and cost of a session, of a branch and of each model.";
+        "Add up tokens and cost of a session, of a branch and of each model.", operation "get_usage";
     "session::stats" stats = rules::stats::stats, (StatsRequest) -> StatsResponse, Read, at(Get, "/v1/stats"),
-        "Add up tokens, cost and time over all sessions, by day, model, tool, project, agent, tenant or session.";
+        "Add up tokens, cost and time over all sessions, by day, model, tool, project, agent, tenant or session.",
+        operation "get_stats";
     "session::tree" tree = rules::tree::tree, (TreeRequest) -> TreeResponse, Read, at(Get, "/v1/sessions/{session_id}/tree"),
-        "Read the nodes of a session's tree, every branch, page by page.";
+        "Read the nodes of a session's tree, every branch, page by page.", operation "get_tree";
     "session::compare" compare = rules::tree::compare, (CompareRequest) -> CompareResponse,
         Read, at(Get, "/v1/sessions/{session_id}/compare"),
-        "Show two branches from where they part.";
+        "Show two branches from where they part.", operation "compare_branches";
     "session::context" context = crate::compaction::context::context, (ContextRequest) -> ContextResponse,
         Read, at(Get, "/v1/sessions/{session_id}/context"),
-        "What a model would be sent: the path with compactions and summaries applied, within a budget.";
+        "What a model would be sent: the path with compactions and summaries applied, within a budget.", operation "get_context";
+    "session::plan-compaction" plan_compaction = crate::compaction::plan_compaction,
+        (PlanCompactionRequest) -> CompactionResponse, Read, at(Get, "/v1/sessions/{session_id}/compaction"),
+        "What compacting a session would do: what a summary would replace, what stays, tokens before and after.";
+    "session::compact" compact = crate::compaction::compact, (CompactRequest) -> CompactionResponse,
+        Write, at(Post, "/v1/sessions/{session_id}/compaction"),
+        "Put a summary in the place of the older part of a conversation; nothing is removed.",
+        operation "compact_session", if_match Leaf, tag Leaf |answer| answer.entry_id.clone().map(Tag::Leaf);
+    "session::undo-compaction" undo_compaction = crate::compaction::undo_compaction,
+        (UndoCompactionRequest) -> UndoCompactionResponse, Write, at(Delete, "/v1/sessions/{session_id}/compaction"),
+        "Take the last compaction out of the context again.", if_match Leaf;
     "session::search" search = rules::search::search, (SearchRequest) -> SearchResponse, Read, at(Get, "/v1/search"),
         "Search everything that was said: words, phrases and filters, the best hits first.";
     "session::search-status" search_status = rules::search::search_status, (SearchStatusRequest) -> IndexStatus,
         Read, at(Get, "/v1/search/status"),
-        "How far the search index is behind what is stored.";
+        "How far the search index is behind what is stored.", operation "get_search_status";
     "session::reindex" reindex = rules::search::reindex, (ReindexRequest) -> IndexStatus, Admin, at(Post, "/v1/search/reindex"),
-        "Build the search index again; searches find more and more while it runs.";
+        "Build the search index again; searches find more and more while it runs.", operation "rebuild_search_index";
     "session::archive" archive = rules::meta::archive, (ArchiveRequest) -> ArchiveResponse,
         Write, at(Put, "/v1/sessions/{session_id}/archive"),
-        "Put a session away: lists leave it out unless they are asked for it.";
+        "Put a session away: lists leave it out unless they are asked for it.", operation "archive_session";
     "session::unarchive" unarchive = rules::meta::unarchive, (ArchiveRequest) -> ArchiveResponse,
         Write, at(Delete, "/v1/sessions/{session_id}/archive"),
-        "Take an archived session back.";
+        "Take an archived session back.", operation "unarchive_session";
     "session::list-trash" list_trash = rules::trash::list_trash, (ListTrashRequest) -> ListTrashResponse,
         Read, at(Get, "/v1/trash"),
         "List deleted sessions that can still be brought back.";
     "session::undelete" undelete = rules::trash::undelete, (UndeleteRequest) -> UndeleteResponse,
         Write, at(Post, "/v1/trash/{session_id}/undelete"),
-        "Bring a deleted session back; fires session::created.";
+        "Bring a deleted session back; fires session::created.", operation "undelete_session";
     "session::purge" purge = rules::trash::purge, (PurgeRequest) -> PurgeResponse, Admin, at(Delete, "/v1/trash/{session_id}"),
-        "Remove a deleted session for good, before its retention ends.";
+        "Remove a deleted session for good, before its retention ends.", operation "purge_session";
     "session::watch" watch = rules::watching::watch, (WatchRequest) -> WatchResponse, Read, at(Get, "/v1/watch"),
-        "Read events after a position, of one session or of all; waits for the next one when asked to.";
+        "Read events after a position, of one session or of all; waits for the next one when asked to.", operation "read_events";
     "session::record" record = crate::recording::record, (RecordRequest) -> RecordResponse,
         Write, at(Post, "/v1/record/{recording_id}"),
-        "Record the next events of an agent into sessions of loops; durable when it answers, and may be repeated.";
+        "Record the next events of an agent into sessions of loops; durable when it answers, and may be repeated.",
+        operation "record_events";
     "session::recording" recording = crate::recording::recording, (RecordingRequest) -> Option<RecordingResponse>,
         Read, at(Get, "/v1/record/{recording_id}"),
-        "Where an open recording stands (null when it is not open).";
+        "Where an open recording stands (null when it is not open).", operation "get_recording";
     "session::loops" loops = crate::recording::loops, (LoopsRequest) -> LoopsResponse,
         Read, at(Get, "/v1/sessions/{session_id}/loops"),
-        "List the loops of a recorded session with turns, groups, winners and sub-agents, page by page.";
+        "List the loops of a recorded session with turns, groups, winners and sub-agents, page by page.", operation "list_loops";
     "session::loop-chain" loop_chain = crate::recording::loop_chain, (LoopChainRequest) -> LoopChainResponse,
         Read, at(Get, "/v1/sessions/{session_id}/loops/{loop_id}/chain"),
-        "The loops that lead to a loop, from the first.";
+        "The loops that lead to a loop, from the first.", operation "get_loop_chain";
     "session::loop-groups" loop_groups = crate::recording::loop_groups, (LoopGroupsRequest) -> LoopGroupsResponse,
         Read, at(Get, "/v1/sessions/{session_id}/loop-groups"),
-        "List the groups of parallel loops of a recorded session, with the winner of each.";
+        "List the groups of parallel loops of a recorded session, with the winner of each.", operation "list_loop_groups";
     "session::spawns" spawns = crate::recording::spawns, (SpawnsRequest) -> SpawnsResponse,
         Read, at(Get, "/v1/sessions/{session_id}/spawns"),
-        "The sessions that spawned each other: which loop ran which sub-agent, and what each cost.";
+        "The sessions that spawned each other: which loop ran which sub-agent, and what each cost.", operation "list_spawns";
     "session::config-status" config_status = rules::config::config_status, (ConfigStatusRequest) -> ReloadStatus,
         Read, at(Get, "/v1/config/status"),
-        "How the last reload of the configuration ended, and how many were refused since the start.";
+        "How the last reload of the configuration ended, and how many were refused since the start.",
+        operation "get_config_status";
     "session::on-config-change" on_config_change = rules::config::on_config_change, (OnConfigChangeEvent) -> OnConfigChangeResponse,
         Admin, INTERNAL,
         "Internal: read the configuration again and apply it.";

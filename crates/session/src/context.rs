@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::bookkeeping::{BranchSummary, Compaction};
-use crate::formats::context_edit_of;
+use crate::formats::{compacted_system_message, context_edit_of};
 use crate::{
     AgentMessage, Bookkeeping, Canonical, ContentBlock, Entry, EntryId, ModelName, RawJson, Role,
     UserMessage,
@@ -53,7 +53,7 @@ pub struct ContextItem {
 pub enum ContextKind {
     /// A message of the transcript.
     Message,
-    /// The summary of a compaction.
+    /// The summary of a compaction, or the system prompt that it sets.
     Compaction,
     /// The summary of a branch.
     BranchSummary,
@@ -61,11 +61,12 @@ pub enum ContextKind {
 
 /// Builds the context from a path, root first.
 ///
-/// The last compaction on the path puts its summary first; then come the entries from its first kept one up to itself,
-/// then all after it. An empty summary sends nothing in the place of the messages that it covers. pi's `context_edit`
-/// entries are applied. Without a compaction, the context has every message and every branch summary that is not empty.
+/// The last compaction on the path puts its summary first, after the system prompt that a compaction of pi may set; then
+/// come the entries from its first kept one up to itself, then all after it. An empty summary sends nothing in the place
+/// of the messages that it covers. pi's `context_edit` entries are applied. Without a compaction, the context has every
+/// message and every branch summary that is not empty.
 ///
-/// Over budget, the oldest items are left out first, but never the summary of the compaction. The rest does not start
+/// Over budget, the oldest items are left out first, but never what the compaction puts first. The rest does not start
 /// with the result of a call that was left out.
 #[must_use]
 pub fn context_view(path: &[Entry], budget_tokens: Option<usize>) -> ContextView {
@@ -76,16 +77,18 @@ pub fn context_view(path: &[Entry], budget_tokens: Option<usize>) -> ContextView
     let mut items: Vec<ContextItem> =
         kept.filter_map(|(entry, canonical)| item_of(entry, canonical, &edits)).collect();
     let in_force = compaction.as_ref().map(|(entry, _)| entry.id.clone());
-    let summary = compaction
-        .filter(|(_, compaction)| !compaction.summary.trim().is_empty())
-        .map(|(entry, compaction)| compaction_item(entry, &compaction));
-    let spent = summary.as_ref().map_or(0, |item| item.tokens);
+    let first = compaction.map_or(Vec::new(), |(entry, compaction)| {
+        let system = system_message_item(entry);
+        let has_summary = !compaction.summary.trim().is_empty();
+        system.into_iter().chain(has_summary.then(|| summary_item(entry, &compaction))).collect()
+    });
+    let spent = first.iter().map(|item| item.tokens).sum();
     let left_out = budget_tokens.map_or(0, |budget| {
         let front = front_over_budget(&items, budget.saturating_sub(spent));
         items.drain(..front);
         front
     });
-    let items: Vec<ContextItem> = summary.into_iter().chain(items).collect();
+    let items: Vec<ContextItem> = first.into_iter().chain(items).collect();
     ContextView {
         tokens: items.iter().map(|item| item.tokens).sum(),
         items,
@@ -250,13 +253,23 @@ fn stays_out(message: &AgentMessage) -> bool {
     details.get("excludeFromContext").and_then(serde_json::Value::as_bool) == Some(true)
 }
 
-fn compaction_item(entry: &Entry, compaction: &Compaction) -> ContextItem {
+/// The system prompt that a compaction of pi sets from there on.
+fn system_message_item(entry: &Entry) -> Option<ContextItem> {
+    let Canonical::Custom(custom) = entry.canonical() else { return None };
+    let message = compacted_system_message(&custom, entry.timestamp)?;
+    Some(compaction_item(entry, message))
+}
+
+fn summary_item(entry: &Entry, compaction: &Compaction) -> ContextItem {
     let text = format!(
         "The conversation before this point was compacted into the following summary:\n\n\
          <summary>\n{}\n</summary>",
         compaction.summary
     );
-    let message = user_message(text, entry.timestamp);
+    compaction_item(entry, user_message(text, entry.timestamp))
+}
+
+fn compaction_item(entry: &Entry, message: AgentMessage) -> ContextItem {
     ContextItem {
         entry_id: entry.id.clone(),
         kind: ContextKind::Compaction,

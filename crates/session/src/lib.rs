@@ -59,9 +59,9 @@ pub use limits::LimitError;
 pub use lossy_json::{Unseen, lossy_json};
 pub use members::UnknownMembers;
 pub use message::{
-    AgentMessage, AssistantMessage, ContentBlock, CustomMessage, ErrorKind, FunctionCallBlock,
-    FunctionResultBlock, FunctionResultMessage, ImageBlock, NewMessage, Role, StopReason,
-    TextBlock, ThinkingBlock, Usage, UserMessage,
+    AgentMessage, AssistantMessage, ContentBlock, ContentOrText, CustomMessage, ErrorKind,
+    FunctionCallBlock, FunctionResultBlock, FunctionResultMessage, ImageBlock, NewMessage, Role,
+    StopReason, TextBlock, ThinkingBlock, Usage, UserMessage,
 };
 pub use meta::{
     ModelName, SessionDetails, SessionMeta, SessionStatus, TaskStatus, agent_of, project_of,

@@ -10,7 +10,7 @@
 mod make;
 mod read;
 
-pub use read::NewMessage;
+pub use read::{ContentOrText, NewMessage};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

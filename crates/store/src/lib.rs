@@ -44,7 +44,7 @@ pub use native::{
     StagedSession, holds_sessions, measure, origin, salvage, verify,
 };
 pub use opaque_cursor::{SEAL_CHARS, Sealed, seal, unseal};
-pub use store::{Draft, Store};
+pub use store::{Draft, ReadStore, Store};
 pub use store_ext::StoreExt;
 pub use types::{
     Appended, Batch, Capabilities, ChangeCursor, ChangePage, Durable, EntryQuery, ListOrder,

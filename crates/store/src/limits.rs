@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// One record in its stored form, in bytes.
-pub use bough_log::limits::RECORD_BYTES_MAX;
+/// One record in its stored form, and one delta of a message that streams, in bytes.
+pub use bough_log::limits::{DELTA_BYTES_MAX, RECORD_BYTES_MAX};
 
 /// Sessions of a session-manager main that an instance keeps in memory, beside those that are in use or watched.
 pub const MANAGED_SESSIONS_MAX: usize = 256;

@@ -9,7 +9,7 @@ use bough_session::{BranchHead, Delta, EntryId, Incarnation, NewRecord, Record, 
 use tokio::sync::watch;
 
 use crate::buffered_draft::BufferedDraft;
-use crate::changes::{CHANGES_KEPT, ChangeHub, ChangeWatch, SessionWatch};
+use crate::changes::{CHANGES_KEPT, ChangeHub};
 use crate::listing::{self, ListItem};
 use crate::memory_session::MemorySession;
 use crate::store::Draft;
@@ -19,7 +19,7 @@ use crate::types::{
     ListQuery, Listed, Loaded, PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry,
     Trashed, UsageQuery, UsageReport, Write,
 };
-use crate::{Store, StoreError};
+use crate::{ReadStore, Store, StoreError};
 use bough_record::{Head, Position};
 
 /// Sessions in memory. Cheap to clone; clones share the sessions.
@@ -230,35 +230,7 @@ impl Slot {
 }
 
 #[async_trait]
-impl Store for MemoryStore {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            name: "memory",
-            survives_restart: false,
-            other_processes: false,
-            keeps_change_cursor: false,
-            keeps_unknown_records: true,
-        }
-    }
-
-    async fn write(&self, session: &SessionId, write: Write) -> Result<Appended, StoreError> {
-        write.check()?;
-        match write {
-            Write::Create(batch) => self.begin(session, batch),
-            Write::Append { expected, batch } => self.append_made(session, |newest| {
-                newest.expect_head(&expected).map(|()| batch.records)
-            }),
-            Write::Replace { expected, batch } => self.replace(session, &expected, batch),
-            Write::Step(delta) => {
-                self.append_made(session, |newest| Ok(vec![delta_record(newest, delta)?]))
-            }
-        }
-    }
-
-    async fn draft(&self, session: &SessionId) -> Result<Box<dyn Draft>, StoreError> {
-        Ok(BufferedDraft::begin(self.clone(), session))
-    }
-
+impl ReadStore for MemoryStore {
     async fn load(&self, session: &SessionId, known: Option<&Head>) -> Result<Loaded, StoreError> {
         let is_known = {
             let slots = self.lock();
@@ -301,6 +273,37 @@ impl Store for MemoryStore {
     ) -> Result<Vec<BranchHead>, StoreError> {
         let heads = self.read(session, None, |image| image.branch_heads(before, limit));
         heads.ok_or_else(|| StoreError::not_found(session))?
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "memory",
+            survives_restart: false,
+            other_processes: false,
+            keeps_change_cursor: false,
+            keeps_unknown_records: true,
+        }
+    }
+
+    async fn write(&self, session: &SessionId, write: Write) -> Result<Appended, StoreError> {
+        write.check()?;
+        match write {
+            Write::Create(batch) => self.begin(session, batch),
+            Write::Append { expected, batch } => self.append_made(session, |newest| {
+                newest.expect_head(&expected).map(|()| batch.records)
+            }),
+            Write::Replace { expected, batch } => self.replace(session, &expected, batch),
+            Write::Step(delta) => {
+                self.append_made(session, |newest| Ok(vec![delta_record(newest, delta)?]))
+            }
+        }
+    }
+
+    async fn draft(&self, session: &SessionId) -> Result<Box<dyn Draft>, StoreError> {
+        Ok(BufferedDraft::begin(self.clone(), session))
     }
 
     async fn delete(&self, session: &SessionId, at_ms: i64) -> Result<Option<Trashed>, StoreError> {
@@ -378,12 +381,8 @@ impl Store for MemoryStore {
         Ok(listing::sums(self.items().iter().map(|item| &item.listed), query))
     }
 
-    fn watch(&self) -> ChangeWatch {
-        self.shared.hub.watch()
-    }
-
-    fn watch_session(&self, session: &SessionId) -> SessionWatch {
-        self.shared.hub.watch_session(session)
+    fn hub(&self) -> &ChangeHub {
+        &self.shared.hub
     }
 
     async fn changes(

@@ -1,6 +1,7 @@
 //! A whole session in memory, for the adapters without an index of their own.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use bough_session::tree::{Node, branch_heads};
 use bough_session::{
@@ -79,7 +80,7 @@ impl MemorySession {
         Snapshot {
             head: self.head(),
             position: Position::new(self.seq(), self.last_step),
-            state: self.state.clone(),
+            state: Arc::new(self.state.clone()),
         }
     }
 

@@ -2,22 +2,22 @@
 
 use async_trait::async_trait;
 use bough_record::{Head, Incarnation};
-use bough_session::{BranchHead, EntryId, NewRecord, SessionId};
+use bough_session::{BranchHead, EntryId, SessionId};
 
 use crate::StoreError;
-use crate::changes::{ChangeWatch, SessionWatch};
+use crate::changes::ChangeHub;
 use crate::types::{
-    Appended, Capabilities, ChangeCursor, ChangePage, EntryQuery, ListPage, ListQuery, Loaded,
-    PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry, Trashed, UsageQuery,
-    UsageReport, Write,
+    Appended, Batch, Capabilities, ChangeCursor, ChangePage, EntryQuery, ListPage, ListQuery,
+    Loaded, PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry, Trashed,
+    UsageQuery, UsageReport, Write,
 };
 
 /// A session that is being built out of sight. It appears whole, or not at all; dropped, it leaves nothing behind.
 #[async_trait]
 pub trait Draft: Send {
-    /// Adds records. The very first of them is a [`Record::Meta`](bough_session::Record::Meta). After an error the draft
-    /// can only be dropped.
-    async fn add(&mut self, records: Vec<NewRecord>) -> Result<(), StoreError>;
+    /// Adds a batch. The very first record is a [`Record::Meta`](bough_session::Record::Meta). After an error the draft can
+    /// only be dropped.
+    async fn add(&mut self, batch: Batch) -> Result<(), StoreError>;
 
     /// Shows the session. It is durable when the call returns. `Exists` when its id is in use.
     async fn finish(self: Box<Self>) -> Result<Appended, StoreError>;
@@ -26,28 +26,9 @@ pub trait Draft: Send {
     async fn replace(self: Box<Self>, expected: &Head) -> Result<Appended, StoreError>;
 }
 
-/// Sessions as logs of records: compare-and-append, read, list, delete.
-///
-/// The one way to change a session is [`write`](Self::write). A write is accepted when the call returns: it has its
-/// place, and the next write may build on it. It is acknowledged when its [`Durable`](crate::Durable) resolves, so a
-/// caller can have several writes of one session on their way in one disk write.
-///
-/// Reads show whole batches, and only what is durable. A watch wakes only for what is durable.
-///
-/// A store knows no rules: it does not check parents, roles or statuses. It believes the records that
-/// it is given, and folds them.
+/// Reading sessions, one at a time. It shows whole batches, and only what is durable.
 #[async_trait]
-pub trait Store: Send + Sync {
-    /// What this store can do beyond the core.
-    fn capabilities(&self) -> Capabilities;
-
-    /// Writes to a session: begins it, appends a batch, or adds a step of a stream. Each is one atomic step; see
-    /// [`Write`] for what each compares and refuses.
-    async fn write(&self, session: &SessionId, write: Write) -> Result<Appended, StoreError>;
-
-    /// Begins a session that is too large to be made at once.
-    async fn draft(&self, session: &SessionId) -> Result<Box<dyn Draft>, StoreError>;
-
+pub trait ReadStore: Send + Sync {
     /// What is known of a session, unless the last accepted write left it at `known`: the caller then knows it already, with
     /// what may not be durable yet, and nothing has to be read.
     async fn load(&self, session: &SessionId, known: Option<&Head>) -> Result<Loaded, StoreError>;
@@ -82,6 +63,27 @@ pub trait Store: Send + Sync {
         before: Option<&EntryId>,
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError>;
+}
+
+/// Sessions as logs of records: compare-and-append, list, delete, and what a [`ReadStore`] reads.
+///
+/// The one way to change a session is [`write`](Self::write). A write is accepted when the call returns: it has its
+/// place, and the next write may build on it. It is acknowledged when its [`Durable`](crate::Durable) resolves, so a
+/// caller can have several writes of one session on their way in one disk write.
+///
+/// A store knows no rules: it does not check parents, roles or statuses. It believes the records that
+/// it is given, and folds them.
+#[async_trait]
+pub trait Store: ReadStore {
+    /// What this store can do beyond the core.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Writes to a session: begins it, appends a batch, or adds a step of a stream. Each is one atomic step; see
+    /// [`Write`] for what each compares and refuses.
+    async fn write(&self, session: &SessionId, write: Write) -> Result<Appended, StoreError>;
+
+    /// Begins a session that is too large to be made at once.
+    async fn draft(&self, session: &SessionId) -> Result<Box<dyn Draft>, StoreError>;
 
     /// Deletes a session: it gets a tombstone, leaves every list, and waits in the trash. Durable when
     /// the call returns. `None` when there is no such session.
@@ -116,12 +118,9 @@ pub trait Store: Send + Sync {
     /// Sums of what the sessions used, by day, model, tool or what else they are kept apart by.
     async fn usage(&self, query: &UsageQuery) -> Result<UsageReport, StoreError>;
 
-    /// A watch over all sessions: it wakes when anything became durable. Wake-ups run together; what
-    /// changed is read with [`changes`](Self::changes).
-    fn watch(&self) -> ChangeWatch;
-
-    /// A watch over one session, whether or not it exists yet.
-    fn watch_session(&self, session: &SessionId) -> SessionWatch;
+    /// Where this store announces what became durable, and who waits for it. What changed is read with
+    /// [`changes`](Self::changes).
+    fn hub(&self) -> &ChangeHub;
 
     /// The changes of all sessions since a cursor, in order; without a cursor none, and the cursor of now. The changes of one
     /// incarnation of a session follow each other without a hole, also when several processes made them; what is no longer

@@ -1,27 +1,31 @@
-//! Operations that are built on every [`Store`], once for all adapters.
+//! Operations that are built on [`ReadStore`] and [`Store`], once for all adapters.
 
 use std::future::Future;
 
 use bough_record::{Head, Incarnation, Position};
 use bough_session::{Delta, EntryId, SessionId, SessionState};
 
+use crate::changes::{ChangeWatch, SessionWatch};
 use crate::limits::FOLD_RECORDS_PER_READ;
 use crate::types::{
     Appended, Batch, ChangeCursor, EntryQuery, Loaded, RecordPage, RecordQuery, Snapshot,
     StoredEntry, Write,
 };
-use crate::{Store, StoreError};
+use crate::{ReadStore, Store, StoreError};
 
 type Answer<T> = Result<T, StoreError>;
 
-/// Calls that every store has because they are built on those of [`Store`].
-pub trait StoreExt: Store {
+/// Calls that every store has because they are built on those of [`ReadStore`] and [`Store`].
+pub trait StoreExt: ReadStore {
     /// Begins a session; see [`Write::Create`].
     fn create(
         &self,
         session: &SessionId,
         batch: Batch,
-    ) -> impl Future<Output = Answer<Appended>> + Send {
+    ) -> impl Future<Output = Answer<Appended>> + Send
+    where
+        Self: Store,
+    {
         async move { self.write(session, Write::Create(batch)).await }
     }
 
@@ -31,7 +35,10 @@ pub trait StoreExt: Store {
         session: &SessionId,
         expected: &Head,
         batch: Batch,
-    ) -> impl Future<Output = Answer<Appended>> + Send {
+    ) -> impl Future<Output = Answer<Appended>> + Send
+    where
+        Self: Store,
+    {
         let write = Write::Append { expected: *expected, batch };
         async move { self.write(session, write).await }
     }
@@ -41,7 +48,10 @@ pub trait StoreExt: Store {
         &self,
         session: &SessionId,
         delta: Delta,
-    ) -> impl Future<Output = Answer<Appended>> + Send {
+    ) -> impl Future<Output = Answer<Appended>> + Send
+    where
+        Self: Store,
+    {
         async move { self.write(session, Write::Step(delta)).await }
     }
 
@@ -139,12 +149,31 @@ pub trait StoreExt: Store {
     }
 
     /// The present cursor of the feed of all sessions.
-    fn change_cursor(&self) -> impl Future<Output = Answer<ChangeCursor>> + Send {
+    fn change_cursor(&self) -> impl Future<Output = Answer<ChangeCursor>> + Send
+    where
+        Self: Store,
+    {
         async move { Ok(self.changes(None, 1).await?.next) }
+    }
+
+    /// A watch over all sessions: it wakes when anything became durable. Wake-ups run together.
+    fn watch(&self) -> ChangeWatch
+    where
+        Self: Store,
+    {
+        self.hub().watch()
+    }
+
+    /// A watch over one session, whether or not it exists yet.
+    fn watch_session(&self, session: &SessionId) -> SessionWatch
+    where
+        Self: Store,
+    {
+        self.hub().watch_session(session)
     }
 }
 
-impl<S: Store + ?Sized> StoreExt for S {}
+impl<S: ReadStore + ?Sized> StoreExt for S {}
 
 /// Turns "not found" into `None`.
 pub(crate) fn if_there<T>(found: Answer<T>) -> Answer<Option<T>> {

@@ -16,8 +16,8 @@ struct Files {
 
 impl Files {
     fn open(&self, count: usize) -> Arc<dyn Store> {
-        let platform = Platform::system(self.dir.path().join(count.to_string())).unwrap();
-        Arc::new(FsStore::open(platform).unwrap())
+        let root = self.dir.path().join(count.to_string());
+        Arc::new(FsStore::open(Platform::system(&root).unwrap(), root).unwrap())
     }
 }
 

@@ -4,6 +4,7 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bough_platform::{Platform, RelPath};
@@ -19,7 +20,7 @@ fn open(disk: SimDisk) -> FsStore {
         clock: Arc::new(SimClock::at(1)),
         entropy: Arc::new(SimEntropy::new(7)),
     };
-    FsStore::open(platform).unwrap()
+    FsStore::open(platform, PathBuf::new()).unwrap()
 }
 
 fn runtime() -> Runtime {

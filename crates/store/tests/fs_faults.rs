@@ -78,7 +78,8 @@ fn disk_that_fails(kind: io::ErrorKind) -> Broken {
     let mut platform = Platform::system(dir.path()).unwrap();
     let inner = OsDisk::create(dir.path()).unwrap();
     platform.disk = Arc::new(Faulty { inner, left: Arc::clone(&left), kind });
-    Broken { _dir: dir, store: FsStore::open(platform).unwrap(), left }
+    let store = FsStore::open(platform, dir.path().to_owned()).unwrap();
+    Broken { _dir: dir, store, left }
 }
 
 /// The nth write or sync fails: the append is refused, reads go on, writing waits for a reopening, and

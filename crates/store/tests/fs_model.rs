@@ -10,6 +10,7 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use bough_platform::{OsEntropy, Platform};
@@ -67,10 +68,14 @@ struct World {
     clock: i64,
 }
 
+fn open(root: &Path) -> FsStore {
+    FsStore::open(Platform::system(root).unwrap(), root.to_owned()).unwrap()
+}
+
 impl World {
     async fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let fs = FsStore::open(Platform::system(dir.path()).unwrap()).unwrap();
+        let fs = open(dir.path());
         let memory = MemoryStore::new(Arc::new(OsEntropy)).unwrap();
         for store in [&memory as &dyn Store, &fs] {
             store.create(&id("s"), vec![titled("t", 1)].into()).await.unwrap();
@@ -189,14 +194,14 @@ impl World {
     fn reopen(&mut self) {
         // The lock goes with the last clone of the old one, so that is dropped first.
         let elsewhere = tempfile::tempdir().unwrap();
-        self.fs = FsStore::open(Platform::system(elsewhere.path()).unwrap()).unwrap();
-        self.fs = FsStore::open(Platform::system(self.dir.path()).unwrap()).unwrap();
+        self.fs = open(elsewhere.path());
+        self.fs = open(self.dir.path());
     }
 
     async fn compare(&self) {
         let (mine, theirs) = (snapshot(&self.fs).await, snapshot(&self.memory).await);
         let comparable = |snapshot: &Snapshot| {
-            let mut state = snapshot.state.clone();
+            let mut state = (*snapshot.state).clone();
             state.seq = 0;
             state
         };

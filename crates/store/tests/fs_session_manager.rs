@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use bough_platform::Platform;
 use bough_session::{ContentBlock, Record, Revision, SessionStatus};
 use bough_store::{
-    FsStore, ListOrder, ListQuery, PathQuery, PathStart, Position, Store, StoreError, StoreExt,
+    FsStore, ListOrder, ListQuery, PathQuery, PathStart, Position, ReadStore, Store, StoreError,
+    StoreExt,
 };
 use serde_json::{Value, json};
 use support::{AsOriginal, create, entry_id, id, push, says, step, text_of, titled};
@@ -48,7 +49,8 @@ impl Dir {
     }
 
     fn open(&self) -> FsStore {
-        FsStore::open(Platform::system(self.0.path()).unwrap()).unwrap()
+        let root = self.0.path();
+        FsStore::open(Platform::system(root).unwrap(), root.to_owned()).unwrap()
     }
 }
 
@@ -153,7 +155,7 @@ async fn a_record_that_was_glued_to_a_torn_line_is_found_again() {
     let store = dir.open();
     assert_eq!(text_of(&store, &id("s_1"), "e_4").await.as_deref(), Some("lost"));
     let state = store.state(&id("s_1")).await.unwrap().unwrap().state;
-    assert_eq!((state.leaf, state.message_count), (Some(entry_id("e_4")), 3));
+    assert_eq!((state.leaf.clone(), state.message_count), (Some(entry_id("e_4")), 3));
 }
 
 #[tokio::test]

@@ -56,7 +56,10 @@ async fn a_file_that_cannot_be_read_is_named_once_and_hides_no_other() {
     write("half.jsonl", format!("{}\nnot json\n", meta.replace("good", "half")).as_bytes());
     write("not%zzname.jsonl", b"{}\n");
     write("notes.txt", b"nobody's business\n");
-    let store = FsStore::open(Platform::system(dir.path()).unwrap()).unwrap();
+    std::fs::create_dir(dir.path().join("folder.jsonl")).unwrap();
+    std::fs::create_dir(dir.path().join("folder")).unwrap();
+    let store =
+        FsStore::open(Platform::system(dir.path()).unwrap(), dir.path().to_owned()).unwrap();
     for _ in 0..2 {
         let page = store.list(&ListQuery { limit: 9, ..ListQuery::default() }).await.unwrap();
         let mut ids: Vec<String> =
@@ -66,5 +69,6 @@ async fn a_file_that_cannot_be_read_is_named_once_and_hides_no_other() {
     }
     let mut named = paths.0.lock().unwrap().clone();
     named.sort();
-    assert_eq!(named, ["binary.jsonl", "half.jsonl", "not%zzname.jsonl"]);
+    let skipped = ["binary.jsonl", "folder.jsonl", "half.jsonl", "not%zzname.jsonl"];
+    assert_eq!(named, skipped.map(|name| dir.path().join(name).display().to_string()));
 }

@@ -206,6 +206,11 @@ impl EventSink for EngineCaller {
         tokio::select! {
             answer = answer => match answer {
                 Ok(Err(error)) if is_absent(&error) => Called::Absent,
+                Ok(Err(error)) if is_refused(&error) => {
+                    // The engine would refuse it the next time too.
+                    self.missed("refused");
+                    Called::Taken
+                }
                 _ => Called::Taken,
             },
             // The client does not end the calls of a broken connection.
@@ -242,6 +247,12 @@ impl EngineCaller {
     }
 }
 
+/// Whether the engine did not pass a call on: its function was not called.
+fn is_refused(error: &Error) -> bool {
+    matches!(error, Error::Remote { code, .. }
+        if matches!(code.as_str(), "FORBIDDEN" | "function_not_invokable" | "invocation_error"))
+}
+
 /// Whether no worker took a call: no worker hosts the function, or its host has gone.
 fn is_absent(error: &Error) -> bool {
     match error {
@@ -251,5 +262,28 @@ fn is_absent(error: &Error) -> bool {
             "function_not_found" | "invocation_stopped" | "channel_send_failed"
         ),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_the_engine_refuses_is_neither_answered_nor_made_again() {
+        let remote = |code: &str| Error::Remote {
+            code: code.to_owned(),
+            message: String::new(),
+            stacktrace: None,
+        };
+        for code in ["FORBIDDEN", "function_not_invokable", "invocation_error"] {
+            assert!(is_refused(&remote(code)) && !is_absent(&remote(code)), "{code}");
+        }
+        for code in ["function_not_found", "invocation_stopped"] {
+            assert!(is_absent(&remote(code)) && !is_refused(&remote(code)), "{code}");
+        }
+        // The function was called, and failed: that is its own matter.
+        let failed = remote("invocation_failed");
+        assert!(!is_refused(&failed) && !is_absent(&failed));
     }
 }

@@ -13,7 +13,7 @@ use crate::error::WorkerError;
 const CALL_MS: u64 = 2500;
 /// How often a call is tried, with a growing pause in between.
 const ATTEMPTS: u32 = 3;
-/// How often a configuration worker that is missing after a restart of the engine is asked for again.
+/// How often a configuration worker that does not take the schema after a restart of the engine is asked again.
 const AGAIN_ATTEMPTS: u32 = 40;
 /// The first pause; the next is twice as long.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -49,7 +49,8 @@ pub(crate) async fn register_again(client: &IIIClient, schema: &Value) -> Result
     loop {
         match patiently(client, "configuration::register", &entry).await {
             Ok(_) => return Ok(()),
-            Err(error) if left == 0 || !is_missing_function(&error) => return Err(error.into()),
+            Err(error) if left == 0 => return Err(error.into()),
+            // It may not be there yet, or be there and not ready.
             Err(_) => left -= 1,
         }
     }

@@ -6,7 +6,7 @@ use iii_sdk::runtime::{IIIConnectionState, WorkerMetadata};
 use iii_sdk::{IIIClient, InitOptions, register_worker};
 use serde_json::Value;
 use tokio::runtime::Handle;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinSet};
 
 use crate::bindings::EngineBindings;
 use crate::configuration;
@@ -109,16 +109,23 @@ struct Watch {
 
 impl Watch {
     async fn run(self) {
+        // On a task of its own: a lost connection must be noticed meanwhile.
+        let mut configuring = JoinSet::new();
         let mut was_connected = self.is_connected();
         let mut has_connected = was_connected;
         loop {
             tokio::time::sleep(CONNECTION_POLL).await;
             let is_connected = self.is_connected();
             if was_connected && !is_connected {
+                configuring.abort_all();
                 self.bindings.connection_lost();
             }
             if is_connected && !was_connected && has_connected {
-                self.configure_again().await;
+                configuring.spawn(configure_again(
+                    self.client.clone(),
+                    self.service.clone(),
+                    self.schema.clone(),
+                ));
             }
             has_connected |= is_connected;
             was_connected = is_connected;
@@ -128,20 +135,20 @@ impl Watch {
     fn is_connected(&self) -> bool {
         self.client.get_connection_state() == IIIConnectionState::Connected
     }
+}
 
-    /// A configuration worker stores values but no schemas, and accepts no value without the
-    /// schema.
-    async fn configure_again(&self) {
-        let Some(schema) = &self.schema else { return };
-        if let Err(error) = configuration::register_again(&self.client, schema).await {
-            tracing::warn!(%error, "the engine's configuration worker did not take the shape of the settings");
-            return;
-        }
-        // They may have changed while we were disconnected.
-        let (owner, function) = (Scope::owner(), "session::on-config-change");
-        if let Err(error) = self.service.call(&owner, function, Value::Null).await {
-            tracing::warn!(code = error.code(), "the settings could not be read again");
-        }
+/// A configuration worker stores values but no schemas, and accepts no value without the
+/// schema.
+async fn configure_again(client: Arc<IIIClient>, service: Service, schema: Option<Value>) {
+    let Some(schema) = schema else { return };
+    if let Err(error) = configuration::register_again(&client, &schema).await {
+        tracing::warn!(%error, "the engine's configuration worker did not take the shape of the settings");
+        return;
+    }
+    // They may have changed while we were disconnected.
+    let (owner, function) = (Scope::owner(), "session::on-config-change");
+    if let Err(error) = service.call(&owner, function, Value::Null).await {
+        tracing::warn!(code = error.code(), "the settings could not be read again");
     }
 }
 

@@ -13,7 +13,7 @@ export interface components {
         AppendDeltaRequest: {
             /** @description Which block, counted from 0. The number of blocks that there are begins a new one. */
             block: number;
-            /** @description When given and not the entry's current revision, nothing is written and `{ updated: false }` answers with the current one. */
+            /** @description Write only if this still is the entry's revision. Otherwise nothing is written, and the answer says the revision that is there: 409 `session/revision_conflict` over HTTP, `{ updated: false }` on the bus. */
             expected_revision?: number | null;
             /** @description The id of the call, when this begins a block of kind `tool_arguments`. */
             function_call_id?: string | null;
@@ -32,7 +32,7 @@ export interface components {
             create?: boolean | null;
             /** @description Appended in order, all of them or none, in one durable write. */
             entries: components["schemas"]["NewEntry"][];
-            /** @description Append only if the active leaf still is this entry (`""` for a session without entries). Labels do not count. */
+            /** @description Append only if the active leaf still is this entry (`""` for a session without entries). Labels do not count. `null` sets no condition. */
             expected_leaf?: string | null;
             /** @description Changes of the session's title, description and metadata, in the same write. */
             meta?: components["schemas"]["MetaPatch"] | null;
@@ -50,12 +50,12 @@ export interface components {
             custom?: components["schemas"]["OpaqueBody"] | null;
             /** @description Id chosen by the caller. Appending it again with the same content changes nothing; with another content it is refused. */
             entry_id?: string | null;
-            /** @description Append only if the active leaf still is this entry (`""` for a session without entries). Labels do not count. */
+            /** @description Append only if the active leaf still is this entry (`""` for a session without entries). Labels do not count. `null` sets no condition. */
             expected_leaf?: string | null;
             /** @description The format of the message. Default: what the session's metadata has as `message_format`, or else `bough`. */
             format?: components["schemas"]["Format"] | null;
             /** @description A message in that format. It is kept as it came. */
-            message: components["schemas"]["MessageInFormat"];
+            message?: components["schemas"]["MessageInFormat"] | null;
             /** @description Opaque correlation, kept with the entry and shown on its events. */
             origin?: components["schemas"]["JsonObject"] | null;
             /** @description The parent, when it is not the active leaf; `null` begins a new tree. */
@@ -69,7 +69,7 @@ export interface components {
             entry_id: string;
             /** @description Its parent; `null` at a root. */
             parent_id?: string | null;
-            /** @description How often its content was changed since. */
+            /** @description How often its content was changed since: 0, unless the entry was there already and has changed. */
             revision: number;
             /**
              * Format: int64
@@ -203,6 +203,60 @@ export interface components {
             /** @description The oldest version of the client libraries that is served. */
             min: string;
         };
+        /** @description Input of `session::compact`: exactly one of `summary` and `digest`. */
+        CompactRequest: {
+            /** @description Whether the summary is written by fixed rules, which need no model. Default false. */
+            digest?: boolean | null;
+            /** @description Compact only if the active leaf still is this entry (`""` for a session without entries). Labels do not count. */
+            expected_leaf?: string | null;
+            /** @description How much of the newest conversation stays as it is, in tokens. Default: the configured number (20,000). */
+            keep_recent_tokens?: number | null;
+            /** @description Whether to compact only if the context exceeds the window of its model, less the reserve. Default false. */
+            only_if_due?: boolean | null;
+            /** @description The summary of what is replaced. The files that were read and changed are added to it. */
+            summary?: string | null;
+        };
+        /** @description What a compaction does, or would do. Output of `session::plan-compaction` and `session::compact`. */
+        CompactionResult: {
+            /** @description The active leaf now: what `expected_leaf` takes. */
+            active_leaf?: string | null;
+            /** @description The conversation that the summary replaces, if it was asked for. */
+            conversation?: string | null;
+            /** @description The entry that was appended. A recorded session has blocks over its `loops` instead. */
+            entry_id?: string | null;
+            /** @description The files that were read and changed in what the summary replaces. */
+            files: components["schemas"]["Files"];
+            /** @description The first entry that stays as it is. */
+            first_kept_entry_id?: string | null;
+            /** @description How many entries stay as they are. */
+            kept_entries: number;
+            /** @description Tokens of what stays, estimated. */
+            kept_tokens: number;
+            /** @description In a recorded session: the loops with turns that the summary replaces, the oldest first. */
+            loops: string[];
+            /** @description The same as a sentence. */
+            nothing_to_do?: string | null;
+            /** @description Why there is nothing to compact. Then nothing is written, and what follows `tokens_after` is empty. */
+            reason?: components["schemas"]["NothingToCompact"] | null;
+            /** @description The session. */
+            session_id: string;
+            /** @description Whether the summary replaces the beginning of a turn whose end stays. */
+            split_turn: boolean;
+            /** @description How many entries the summary replaces. */
+            summarised_entries: number;
+            /** @description In a recorded session: how many turns the summary replaces. */
+            summarised_turns: number;
+            /** @description The summary. In a plan it is the digest. */
+            summary?: string | null;
+            /** @description Tokens of the context with this summary, estimated. */
+            tokens_after?: number | null;
+            /** @description Tokens of the context before, as the newest answer reported them; estimated after that answer, or without one. Absent if they were not needed to answer. */
+            tokens_before?: number | null;
+            /** @description The window of the session's model in tokens; absent if it is not known. */
+            window?: number | null;
+            /** @description Whether it was written. */
+            written: boolean;
+        };
         /** @description Output of `session::compare`. */
         CompareResult: {
             /** @description The last entry that both paths have; absent when they have none. */
@@ -241,6 +295,10 @@ export interface components {
             left_out: number;
             /** @description The path with compactions and branch summaries applied, oldest first. */
             messages: components["schemas"]["ContextItem"][];
+            /** @description How many tokens it is as the newest answer reported it, with estimates for what came after that answer. The estimate of all, if no answer reported it, or with `max_tokens`. */
+            tokens: number;
+            /** @description The window of the session's model in tokens; absent if it is not known. */
+            window?: number | null;
         };
         /** @description Input of `session::create`. */
         CreateRequest: {
@@ -357,7 +415,7 @@ export interface components {
         };
         /** @description Output of `session::describe`; `null` when the session is unknown. */
         DescribeResult: {
-            /** @description Where the active path ends: the entry that will be the parent of the next one. After a label was set this is the label's own entry; `expected_leaf` takes the message before it too. */
+            /** @description Where the active path ends, not counting labels: what `expected_leaf` is compared with. Absent in a session without entries, where `expected_leaf` is `""`. */
             active_leaf?: string | null;
             /** @description What else is known of it: tokens, cost, model and the like. */
             details: components["schemas"]["SessionDetails"];
@@ -531,6 +589,13 @@ export interface components {
             detail: string;
             /** @description The part, as a JSON pointer into the body. */
             path: string;
+        };
+        /** @description The files that a conversation read and changed. A file that was changed is not among the read ones. */
+        Files: {
+            /** @description Written or edited, sorted. */
+            modified: string[];
+            /** @description Read and not changed, sorted. */
+            read: string[];
         };
         /** @description Input of `session::finish-message`: the last words about a message that was begun with `stream`. */
         FinishMessageRequest: {
@@ -716,8 +781,18 @@ export interface components {
             behind_changes: number;
             /** @description Sessions of which it knows that they have come further. Always 0 for a caller who does not see every session. */
             behind_sessions: number;
+            /**
+             * @description Documents added since it was built, which grow while it catches up. Always 0 for a caller who does not see every session.
+             * @default 0
+             */
+            indexed_documents: number;
             /** @description Whether everything that was stored when the search began is in it. */
             is_complete: boolean;
+            /**
+             * @description Whether another process updates it, so that this one can only wait.
+             * @default false
+             */
+            is_elsewhere: boolean;
         };
         /** @description The cursor is not one of ours. */
         InvalidCursorWireError: {
@@ -1198,7 +1273,7 @@ export interface components {
             /** @description The format of the message. Default: what the session's metadata has as `message_format`, or else `bough`. */
             format?: components["schemas"]["Format"] | null;
             /** @description A message in that format. It is kept as it came. */
-            message: components["schemas"]["MessageInFormat"];
+            message?: components["schemas"]["MessageInFormat"] | null;
             /** @description Opaque correlation, kept with the entry and shown on its events. */
             origin?: components["schemas"]["JsonObject"] | null;
             /** @description The parent, when it is not the entry before it in the batch: any entry of the session, or an earlier one of the batch; `null` begins a new tree. */
@@ -1224,6 +1299,18 @@ export interface components {
             /** @description The entry. */
             entry: string;
         };
+        /**
+         * @description Why there is nothing to compact.
+         *
+         *     - `empty`: The path has no messages.
+         *     - `just_compacted`: The last entry is a compaction.
+         *     - `all_is_recent`: All of it fits into what would be kept.
+         *     - `switched_off`: It was asked for only if it is due, and the configuration disables that.
+         *     - `no_window`: It was asked for only if it is due, and there is no window to compare with.
+         *     - `fits`: It was asked for only if it is due, and the context still fits.
+         * @enum {string}
+         */
+        NothingToCompact: "empty" | "just_compacted" | "all_is_recent" | "switched_off" | "no_window" | "fits";
         /** @description An application's document, as it came. */
         OpaqueBody: {
             /** @description The application's word for what this is. */
@@ -1354,6 +1441,9 @@ export interface components {
         };
         /** @description An event of an agent, as the recorder of phi-core writes it. */
         RecorderEvent: {
+            /** @description The name of the event, such as `AgentStart`. */
+            type: string;
+        } & {
             [key: string]: unknown;
         };
         /** @description Something unexpected about an event. */
@@ -1711,7 +1801,7 @@ export interface components {
         };
         /** @description A session as it is at one place of its feed, to be shown before what follows. */
         SessionSnapshot: {
-            /** @description Where its active path ends: the entry that will be the parent of the next one. After a label was set this is the label's own entry; `expected_leaf` takes the message before it too. */
+            /** @description Where its active path ends, not counting labels: what `expected_leaf` is compared with. Absent in a session without entries, where `expected_leaf` is `""`. */
             active_leaf?: string | null;
             /** @description What is known beyond that. */
             details: components["schemas"]["SessionDetails"];
@@ -1931,13 +2021,66 @@ export interface components {
             is_reachable: boolean;
             /** @description The adapter. */
             kind: string;
-            /** @description Sessions that were opened again after a failure. */
+            limits: components["schemas"]["StoreLimits"];
+            /** @description Sessions that were opened again after a failure. Always 0 for a caller who does not see every session. */
             reopened_sessions: number;
             /** @description Sessions that the caller sees. */
             sessions: number;
             size: components["schemas"]["StoreSize"] | null;
             /** @description Why it does not. */
             trouble?: string | null;
+        };
+        StoreLimits: {
+            /**
+             * @description Bytes of those.
+             * @example 67108864
+             */
+            batch_bytes: number;
+            /**
+             * @description Records that are written together.
+             * @example 10000
+             */
+            batch_records: number;
+            /**
+             * @description Bytes of one delta of a message that streams.
+             * @example 1048576
+             */
+            delta_bytes: number;
+            /**
+             * @description Bytes of the id of an entry.
+             * @example 256
+             */
+            entry_id_bytes: number;
+            /**
+             * @description Branches of a session that are found without reading it; the oldest are left out.
+             * @example 256
+             */
+            listed_branches: number;
+            /**
+             * @description Bytes of one message or document.
+             * @example 16777216
+             */
+            message_bytes: number;
+            /**
+             * @description Bytes of the metadata of a session.
+             * @example 65536
+             */
+            metadata_bytes: number;
+            /**
+             * @description Bytes of one record as it is stored.
+             * @example 67108864
+             */
+            record_bytes: number;
+            /**
+             * @description Bytes of the id of a session.
+             * @example 512
+             */
+            session_id_bytes: number;
+            /**
+             * @description Messages of a session that may stream at the same time.
+             * @example 64
+             */
+            streams_per_session: number;
         };
         StoreSize: {
             /** @description Bytes of the catalogue, which is derived from the sessions. */
@@ -2103,13 +2246,26 @@ export interface components {
             /** @description The session's metadata record, back as it was. */
             meta: components["schemas"]["SessionMeta"];
         };
+        /** @description Output of `session::undo-compaction`. Without `undone` and `loops`, no compaction was in force. */
+        UndoCompactionResult: {
+            /** @description The entry that undoes it. Absent if nothing followed the compaction: then the active leaf moved back. */
+            entry_id?: string | null;
+            /** @description In a recorded session: the loops whose turns are all in the context again. */
+            loops: string[];
+            /** @description Why nothing was undone. */
+            nothing_to_do?: string | null;
+            /** @description The session. */
+            session_id: string;
+            /** @description The entry of the compaction that is undone. */
+            undone?: string | null;
+        };
         /** @description Input of `session::update-message`. */
         UpdateMessageRequest: {
-            /** @description The whole new content. Only what differs from the old is written. */
-            content: components["schemas"]["ContentBlock"][];
+            /** @description The whole new content: blocks, or one text. Only what differs from the old is written. */
+            content: components["schemas"]["ContentBlock"][] | string;
             /** @description New `details`, for `function_result` and `custom` messages only. */
             details?: unknown;
-            /** @description When given and not the entry's current revision, nothing is written and `{ updated: false }` answers with the current one. */
+            /** @description Write only if this still is the entry's revision. Otherwise nothing is written, and the answer says the revision that is there: 409 `session/revision_conflict` over HTTP, `{ updated: false }` on the bus. */
             expected_revision?: number | null;
             /** @description Opaque correlation, shown on the event. */
             origin?: components["schemas"]["JsonObject"] | null;
@@ -2118,7 +2274,7 @@ export interface components {
         UpdateMessageResult: {
             /** @description The entry's revision after this call. */
             revision: number;
-            /** @description False when `expected_revision` did not match. */
+            /** @description False when `expected_revision` did not match; over HTTP that is 409 and no such answer. */
             updated: boolean;
         };
         /** @description Tokens and money, as the provider reported them. */

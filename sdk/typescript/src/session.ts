@@ -7,6 +7,7 @@ import { Reply } from "./reply.js";
 import type {
   Appended,
   Branch,
+  Compaction,
   Context,
   Entry,
   EntryPage,
@@ -18,6 +19,7 @@ import type {
   SessionMeta,
   SessionUsage,
   Status,
+  UndoneCompaction,
 } from "./types.js";
 import { Watch } from "./watch.js";
 
@@ -249,6 +251,41 @@ export class Session {
     const body = { entry_ids: [...entryIds] };
     const answer = await this.#http.call<{ hidden: number }>("POST", this.#path("entries", "hide"), { body });
     return answer.hidden;
+  }
+
+  /** What `compact` would do: what a summary would replace, what stays, and tokens before and after. */
+  planCompaction(
+    options: { keepRecentTokens?: number; onlyIfDue?: boolean; includeConversation?: boolean } = {},
+  ): Promise<Compaction> {
+    const { keepRecentTokens, onlyIfDue, includeConversation } = options;
+    const params = {
+      keep_recent_tokens: keepRecentTokens,
+      only_if_due: onlyIfDue,
+      include_conversation: includeConversation,
+    };
+    return this.#http.call<Compaction>("GET", this.#path("compaction"), { params });
+  }
+
+  /** Puts a summary in the place of the older part of the conversation; without one, fixed rules write it. Nothing is removed. */
+  compact(
+    summary?: string,
+    options: { keepRecentTokens?: number; onlyIfDue?: boolean; expectedLeaf?: string } = {},
+  ): Promise<Compaction> {
+    const { keepRecentTokens, onlyIfDue, expectedLeaf } = options;
+    const body = {
+      summary,
+      digest: summary === undefined,
+      keep_recent_tokens: keepRecentTokens,
+      only_if_due: onlyIfDue,
+      expected_leaf: expectedLeaf,
+    };
+    return this.#http.call<Compaction>("POST", this.#path("compaction"), { body, key: newKey() });
+  }
+
+  /** Takes the last compaction out of the context again. */
+  undoCompaction(options: { expectedLeaf?: string } = {}): Promise<UndoneCompaction> {
+    const params = { expected_leaf: options.expectedLeaf };
+    return this.#http.call<UndoneCompaction>("DELETE", this.#path("compaction"), { params, key: newKey() });
   }
 
   /** Changes the title, the description or some of the metadata: members that are `null` in `metadata` are removed. */

@@ -103,6 +103,12 @@ export type FormattedConversation = Sent<Schemas["FormattedConversation"]>;
 /** What a model would be sent; `conversation` is what to send to the provider, when a format was asked for. */
 export type Context = Sent<Schemas["ContextResult"]>;
 
+/** What a compaction does, or would do. */
+export type Compaction = Sent<Schemas["CompactionResult"]>;
+
+/** What undoing a compaction did. */
+export type UndoneCompaction = Sent<Schemas["UndoCompactionResult"]>;
+
 /** A line of text with the places that were found. */
 export type Snippet = Schemas["SearchSnippet"];
 

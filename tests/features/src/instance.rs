@@ -125,10 +125,11 @@ impl ServiceInstance {
     }
 
     fn on(directory: tempfile::TempDir, clock: Arc<SimClock>, entropy: Arc<SimEntropy>) -> Self {
-        let disk = OsDisk::create(directory.path().join("sessions")).unwrap();
+        let root = directory.path().join("sessions");
+        let disk = OsDisk::create(&root).unwrap();
         let platform =
             Platform { disk: Arc::new(disk), clock: clock.clone(), entropy: entropy.clone() };
-        let store = FsStore::open(platform).unwrap();
+        let store = FsStore::open(platform, root).unwrap();
         let service = Service::new(Arc::new(store), clock.clone(), entropy.clone());
         Self { directory, clock, entropy, service, handlers: BTreeMap::new() }
     }

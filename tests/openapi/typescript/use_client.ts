@@ -1,4 +1,4 @@
-// Uses the client that openapi-fetch makes of the types of openapi-typescript: create, append, list, read, a conflict.
+// Uses the client that openapi-fetch makes of the types of openapi-typescript: create, append a document and a message, list, read, a conflict.
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema";
 
@@ -15,6 +15,10 @@ const path = { session_id };
 
 const created = await client.PUT("/v1/sessions/{session_id}", { params: { path }, body: { title: "From TypeScript" } });
 check(created.data?.created === true, "the session is new");
+
+const custom = { custom_type: "note", data: { n: 1 } };
+const document = await client.POST("/v1/sessions/{session_id}/entries", { params: { path }, body: { custom } });
+check(document.data !== undefined, "the document is appended");
 
 const message: components["schemas"]["UserMessage"] = { role: "user", content: [{ type: "text", text: "hello" }], timestamp: 1 };
 const appended = await client.POST("/v1/sessions/{session_id}/entries", { params: { path }, body: { message } });

@@ -29,7 +29,7 @@ const CRATES: [CrateRule; 15] = [
     rule("session", "bough-session", &["record"]),
     rule("store", "bough-store", &["platform", "record", "log", "session"]),
     rule("search", "bough-search", &["platform", "record", "session"]),
-    rule("recorder", "bough-recorder", &["platform", "session", "store"]),
+    rule("recorder", "bough-recorder", &["platform", "session"]),
     rule("service", "bough-service", &["platform", "session", "store", "search", "recorder"]),
     rule("migrate", "bough-migrate", &["platform", "record", "session", "store"]),
     rule("mcp", "bough-mcp", &["service"]),

@@ -78,7 +78,7 @@ impl Side {
             entropy: Arc::new(OsEntropy),
         };
         let store: Arc<dyn Store> = match self {
-            Self::Fs => Arc::new(FsStore::open(platform)?),
+            Self::Fs => Arc::new(FsStore::open(platform, folder.to_owned())?),
             Self::Native => {
                 let durability = match safety {
                     Safety::Synced => Durability::Synced,

@@ -1,3 +1,4 @@
+mod compaction;
 mod reading;
 mod writing;
 
@@ -15,6 +16,22 @@ use crate::{Bough, Error, Subscription};
 pub use reading::PathMessage;
 
 /// One conversation: a tree of entries with an active path. A handle, cheap to clone.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), boughdb::Error> {
+/// use boughdb::{Bough, assistant, user};
+///
+/// let session = Bough::in_memory()?.create("Weather").await?;
+/// let question = session.append(user("Will it rain?")).await?;
+/// session.append(assistant("local", "small", "Yes.")).await?;
+/// // Another answer to the same question: a second branch, which is the active one now.
+/// session.append_to(&question, assistant("local", "small", "A little.")).await?;
+/// let texts: Vec<String> = session.messages().await?.iter().map(|item| item.text()).collect();
+/// assert_eq!(texts, ["Will it rain?", "A little."]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Session {
     bough: Bough,

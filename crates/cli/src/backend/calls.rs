@@ -1,8 +1,9 @@
 //! The functions of the table that commands and screens use.
 
 use bough_service::api::{
-    ContextResponse, ForkResponse, GetMessageResponse, ListTrashResponse, LoopSummary,
-    LoopsResponse, MessagesResponse, UndeleteResponse, UsageResponse,
+    CompactRequest, CompactionResponse, ContextResponse, ForkResponse, GetMessageResponse,
+    ListTrashResponse, LoopSummary, LoopsResponse, MessagesResponse, PlanCompactionRequest,
+    UndeleteResponse, UndoCompactionRequest, UndoCompactionResponse, UsageResponse,
 };
 use bough_session::{
     AgentMessage, Bookkeeping, EntryId, JsonMap, SessionDetails, SessionEntry, SessionId,
@@ -316,6 +317,31 @@ impl Backend {
         let request =
             json!({ "session_id": session, "from_entry_id": leaf, "max_tokens": max_tokens });
         self.call("session::context", &request).await
+    }
+
+    /// What compacting a session would do.
+    pub(crate) async fn plan_compaction(
+        &self,
+        request: &PlanCompactionRequest,
+    ) -> Result<CompactionResponse, CallError> {
+        self.call("session::plan-compaction", request).await
+    }
+
+    /// Compacts a session.
+    pub(crate) async fn compact(
+        &self,
+        request: &CompactRequest,
+    ) -> Result<CompactionResponse, CallError> {
+        self.call("session::compact", request).await
+    }
+
+    /// Undoes the last compaction of a session.
+    pub(crate) async fn undo_compaction(
+        &self,
+        session: &SessionId,
+    ) -> Result<UndoCompactionResponse, CallError> {
+        let request = UndoCompactionRequest { session_id: session.clone(), expected_leaf: None };
+        self.call("session::undo-compaction", &request).await
     }
 
     /// The events after a cursor; waits a while for the first. Without a cursor, returns only the present cursor.

@@ -4,7 +4,7 @@
 use bough_recorder::RecordFold;
 use bough_session::text::preview;
 use bough_session::{Bookkeeping, Canonical, ContentBlock, Entry, EntryId, Role, SessionId};
-use bough_store::{Position, Store, StoreExt};
+use bough_store::{Position, ReadStore, StoreExt};
 
 use super::calls::absent_is_none;
 use super::error::store_failed;
@@ -23,7 +23,7 @@ impl Backend {
         Ok(snapshot.map(|snapshot| Summary {
             meta: snapshot.state.meta(),
             details: snapshot.state.details(),
-            active_leaf: snapshot.state.leaf,
+            active_leaf: snapshot.state.leaf.clone(),
             file: None,
         }))
     }
@@ -68,8 +68,8 @@ impl Backend {
     ) -> Result<Vec<EntryId>, CallError> {
         let Some(label) = label else { return Ok(Vec::new()) };
         let snapshot = self.reads().state(session).await.map_err(store_failed)?;
-        let labels = snapshot.map(|snapshot| snapshot.state.labels).unwrap_or_default();
-        let found = labels.iter().filter(|(_, text)| *text == label);
+        let Some(snapshot) = snapshot else { return Ok(Vec::new()) };
+        let found = snapshot.state.labels.iter().filter(|(_, text)| *text == label);
         Ok(found.map(|(entry, _)| entry.clone()).collect())
     }
 
@@ -97,7 +97,7 @@ impl Backend {
         let next = page.more.then(|| format!("{}.{}", at.seq, at.step));
         // The first page and the last one name the active leaf.
         let is_named = cursor.is_none() || next.is_none();
-        let active_leaf = state.filter(|_| is_named).and_then(|state| state.leaf);
+        let active_leaf = state.filter(|_| is_named).and_then(|state| state.leaf.clone());
         Ok(EntriesPage { entries, active_leaf, next_cursor: next })
     }
 
@@ -127,7 +127,7 @@ fn parse_position(text: &str) -> Option<Position> {
 
 /// The nearest ancestor that was not hidden.
 async fn visible_parent(
-    store: &dyn Store,
+    store: &dyn ReadStore,
     session: &SessionId,
     entry: &Entry,
 ) -> Result<Option<EntryId>, CallError> {
@@ -144,7 +144,7 @@ async fn visible_parent(
 
 /// A streamed message is empty in its first record, so its current text is looked up.
 async fn outline_of_newest(
-    store: &dyn Store,
+    store: &dyn ReadStore,
     session: &SessionId,
     entry: &Entry,
 ) -> Result<Outline, CallError> {

@@ -5,7 +5,8 @@ use bough_migrate::{OsV1Files, Recovered, ServedStore};
 use bough_platform::{Disk, OsDisk, Platform, RelPath};
 use bough_search::NativeIndex;
 use bough_server::LOCAL_KEY_FILE;
-use bough_service::{Scope, Service, ServiceError};
+use bough_service::compaction::CompactionSettings;
+use bough_service::{RecordingSink, Scope, Service, ServiceError, Settings};
 use bough_session::SessionId;
 use bough_store::{NativeOptions, NativeStore, Store, describe_holder};
 use serde::Deserialize;
@@ -94,9 +95,19 @@ impl Local {
         }
     }
 
+    pub(super) fn set_compaction(&self, settings: &CompactionSettings) {
+        let compaction = Arc::new(settings.clone());
+        self.service.set_settings(Settings { compaction, ..self.service.settings() });
+    }
+
     /// The store below the service.
     pub(crate) fn store(&self) -> Arc<dyn Store> {
         self.service.store()
+    }
+
+    /// Where a recorder records.
+    pub(crate) fn recording_sink(&self) -> RecordingSink {
+        RecordingSink::new(&self.service, &self.scope)
     }
 
     pub(crate) async fn close(&self) -> CommandResult<()> {

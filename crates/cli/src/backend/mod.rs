@@ -15,8 +15,9 @@ mod types;
 
 use std::sync::Arc;
 
-use bough_store::Store;
-use bough_store::bridge::ReadOnlyStore;
+use bough_service::compaction::CompactionSettings;
+use bough_store::ReadStore;
+use bough_store::bridge::RemoteReads;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -74,11 +75,18 @@ impl Backend {
         }
     }
 
-    /// The store that single sessions are read from; through a server it cannot write or list.
-    pub(crate) fn reads(&self) -> Arc<dyn Store> {
+    /// Sets when and how conversations are compacted. A server has settings of its own.
+    pub(crate) fn set_compaction(&self, settings: &CompactionSettings) {
+        if let Self::Local(local) = self {
+            local.set_compaction(settings);
+        }
+    }
+
+    /// What single sessions are read from, here or through a server.
+    pub(crate) fn reads(&self) -> Arc<dyn ReadStore> {
         match self {
             Self::Local(local) => local.store(),
-            Self::Remote(remote) => Arc::new(ReadOnlyStore::through(remote.clone())),
+            Self::Remote(remote) => Arc::new(RemoteReads::through(remote.clone())),
         }
     }
 

@@ -1,18 +1,19 @@
 use std::path::PathBuf;
 
-use bough_service::compaction::{BlockPlan, CompactionSettings, Undo, undo};
-use bough_session::{EntryId, SessionId};
+use bough_service::api::{
+    CompactRequest, CompactionResponse, PlanCompactionRequest, UndoCompactionResponse,
+};
+use bough_service::compaction::NothingToCompact;
+use bough_session::estimate_text_tokens;
 use serde_json::{Map, Value, json};
 
 use crate::app::App;
 use crate::backend::{Backend, ListRequest, Summary};
 use crate::command_error::{CommandError, CommandResult};
-use crate::compacting::{NotDue, Work, due};
 use crate::limits::SEARCH_PAGE;
 use crate::output::{Line, Style};
-use crate::recorded::Recorded;
 use crate::resolve;
-use crate::summarise::{Configured, SummarySource, summarise};
+use crate::summarise::{Configured, SummarySource};
 use crate::text::{count, tokens};
 
 /// Summarise the older part of a conversation, so that a model is sent less
@@ -74,30 +75,39 @@ pub(crate) struct Args {
     keep_recent: Option<u64>,
 }
 
+/// How sessions are compacted.
+struct Compacting<'a> {
+    app: &'a App,
+    backend: &'a Backend,
+    args: &'a Args,
+    configured: &'a Configured,
+    source: SummarySource,
+}
+
+/// A compaction that can be written.
+struct Ready {
+    plan: CompactionResponse,
+    /// The summary; `None` if the fixed rules write it.
+    summary: Option<String>,
+}
+
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
-    let mut configured = Configured::load(&app.globals)?;
-    if let Some(tokens) = args.keep_recent {
-        configured.settings.keep_recent_tokens = tokens;
-    }
+    let configured = Configured::load(&app.globals)?;
     let source = source(&args, &configured)?;
     app.with_backend(async |backend| {
+        backend.set_compaction(&configured.settings);
+        let work = Compacting { app, backend, args: &args, configured: &configured, source };
         if args.auto {
-            return automatic(app, backend, &args, &configured, &source).await;
+            return work.automatic().await;
         }
         let name = args.session.as_deref().unwrap_or_default();
         let session = resolve::session(backend, name).await?;
-        let recorded = Recorded::load(app, backend, &session).await?;
-        if let Some(recorded) = &recorded {
-            let how = (&configured.settings, &source);
-            return compact_recorded(app, backend, &args, &session, recorded, how).await;
-        }
         if args.undo {
-            return take_back(app, backend, &session).await;
+            return report_undone(app, &backend.undo_compaction(session.id()).await?);
         }
-        let work = Work::load(backend, session, &configured.settings).await?;
-        match work {
-            Ok(work) => asked(app, backend, &args, work, &source).await,
-            Err((session, nothing)) => nothing_to_do(app, &session, &nothing.to_string()),
+        match work.prepare(&session, false).await? {
+            Ok(ready) => work.ask_and_write(&session, ready).await,
+            Err(nothing) => report(app, &nothing),
         }
     })
     .await
@@ -117,271 +127,208 @@ fn source(args: &Args, configured: &Configured) -> CommandResult<SummarySource> 
     Ok(configured.source(focus))
 }
 
-/// Compacts a recorded session with blocks over its loops, or removes them.
-async fn compact_recorded(
-    app: &App,
-    backend: &Backend,
-    args: &Args,
-    session: &Summary,
-    recorded: &Recorded,
-    (settings, source): (&CompactionSettings, &SummarySource),
-) -> CommandResult<()> {
-    if args.undo {
-        return match recorded.take_back(backend).await? {
-            0 => nothing_to_do(app, session, "no compaction is in force"),
-            loops => report_taken_back(app, session, loops as u64),
+impl Compacting<'_> {
+    /// Plans a compaction and gets its summary; the inner error says why there is nothing to do.
+    async fn prepare(
+        &self,
+        session: &Summary,
+        only_if_due: bool,
+    ) -> CommandResult<Result<Ready, CompactionResponse>> {
+        let request = PlanCompactionRequest {
+            session_id: session.id().clone(),
+            keep_recent_tokens: self.keep_recent_tokens(),
+            only_if_due: Some(only_if_due),
+            include_conversation: Some(self.source.reads_conversation()),
         };
+        let mut plan = self.backend.plan_compaction(&request).await?;
+        let conversation = plan.conversation.take().unwrap_or_default();
+        if plan.reason.is_some() {
+            return Ok(Err(plan));
+        }
+        let summary = self.source.text(&conversation).await?;
+        if let Some(text) = &summary {
+            set_summary(&mut plan, text);
+        }
+        Ok(Ok(Ready { plan, summary }))
     }
-    let Some(plan) = recorded.plan(settings, source).await? else {
-        return nothing_to_do(app, session, "everything fits into the part that is kept");
-    };
-    if !app.output.is_json() {
-        show_block_plan(app, session, &plan)?;
+
+    async fn write(&self, ready: Ready, only_if_due: bool) -> CommandResult<CompactionResponse> {
+        let request = CompactRequest {
+            session_id: ready.plan.session_id.clone(),
+            digest: Some(ready.summary.is_none()),
+            summary: ready.summary,
+            keep_recent_tokens: self.keep_recent_tokens(),
+            only_if_due: Some(only_if_due),
+            expected_leaf: Some(ready.plan.expected_leaf()),
+        };
+        Ok(self.backend.compact(&request).await?)
     }
-    if args.dry_run {
-        return report_blocks(app, session, &plan, false);
+
+    /// A server that writes in the place of this process keeps as much as was planned.
+    fn keep_recent_tokens(&self) -> Option<u64> {
+        let is_local = matches!(self.backend, Backend::Local(_));
+        let configured = is_local.then_some(self.configured.settings.keep_recent_tokens);
+        self.args.keep_recent.or(configured)
     }
-    let turns = count(plan.summarised_turns, "turn", "turns");
-    let ask = || app.output.confirm(&format!("Write this summary of {turns}?"), "--yes");
-    if !args.yes
-        && !ask().map_err(|error| error.hint("pass --dry-run to see it without a change"))?
-    {
-        return Err(CommandError::cancelled());
+
+    /// Shows what would be done, asks, and does it.
+    async fn ask_and_write(&self, session: &Summary, ready: Ready) -> CommandResult<()> {
+        let output = &self.app.output;
+        if !output.is_json() {
+            show_plan(self.app, session, &ready.plan)?;
+        }
+        if self.args.dry_run {
+            return report(self.app, &ready.plan);
+        }
+        let ask = || output.confirm(&question(&ready.plan), "--yes");
+        if !self.args.yes
+            && !ask().map_err(|error| error.hint("pass --dry-run to see it without a change"))?
+        {
+            return Err(CommandError::cancelled());
+        }
+        report(self.app, &self.write(ready, false).await?)
     }
-    recorded.write(backend, &plan).await?;
-    report_blocks(app, session, &plan, true)
+
+    /// Compacts sessions that exceed their window: one session, or all of them.
+    async fn automatic(&self) -> CommandResult<()> {
+        let (output, is_named) = (&self.app.output, self.args.session.is_some());
+        let sessions = match &self.args.session {
+            Some(name) => vec![resolve::session(self.backend, name).await?],
+            None => self.with_windows().await?,
+        };
+        let (mut done, mut why) = (Vec::new(), Why::new(is_named, self.configured));
+        for session in sessions {
+            let answer = match self.prepare(&session, true).await? {
+                Ok(ready) if self.args.dry_run => ready.plan,
+                Ok(ready) => self.write(ready, true).await?,
+                Err(nothing) => nothing,
+            };
+            if answer.reason.is_some() {
+                why.note(&session, &answer);
+                continue;
+            }
+            if !output.is_json() {
+                let would = if self.args.dry_run { "would be compacted" } else { "compacted" };
+                let before = tokens(answer.tokens_before.unwrap_or_default());
+                let caption = session.caption();
+                output.line(format!("{caption}: {would} from about {before} tokens"))?;
+            }
+            done.push(answer);
+        }
+        if output.is_json() {
+            return output.json(&why.beside(json!({ "compacted": done })));
+        }
+        why.lines.iter().try_for_each(|line| output.line(line.as_str()))?;
+        if done.is_empty() && why.lines.is_empty() {
+            output.line("nothing to do: no session exceeds its model's window")?;
+        }
+        Ok(())
+    }
+
+    /// All sessions whose model's window is known. Which windows a server knows is not known here.
+    async fn with_windows(&self) -> CommandResult<Vec<Summary>> {
+        let windows = &self.configured.settings.windows;
+        let is_remote = matches!(self.backend, Backend::Remote(_));
+        let may_be_due =
+            |found: &Summary| is_remote || windows.of_session(&found.details).is_some();
+        let mut ask = ListRequest::recent(SEARCH_PAGE);
+        let mut found = Vec::new();
+        loop {
+            let page = self.backend.list(&ask).await?;
+            found.extend(page.sessions.into_iter().filter(may_be_due));
+            match page.next_cursor {
+                Some(next) => ask.cursor = Some(next),
+                None => return Ok(found),
+            }
+        }
+    }
 }
 
-fn show_block_plan(app: &App, session: &Summary, plan: &BlockPlan) -> CommandResult<()> {
-    let (before, after) = (tokens(plan.tokens_before), tokens(plan.tokens_after));
+/// Puts a summary into a plan, which has the digest.
+fn set_summary(plan: &mut CompactionResponse, text: &str) {
+    let text = plan.files.below(text);
+    let size = |text: &str| estimate_text_tokens(text) as u64;
+    let digest = size(plan.summary.as_deref().unwrap_or_default());
+    plan.tokens_after =
+        plan.tokens_after.map(|tokens| tokens.saturating_sub(digest).saturating_add(size(&text)));
+    plan.summary = Some(text);
+}
+
+/// What a plan sums up: entries, or turns of loops.
+fn summed(plan: &CompactionResponse) -> String {
+    match plan.loops.len() as u64 {
+        0 => count(plan.summarised_entries, "entry", "entries"),
+        loops => {
+            let turns = count(plan.summarised_turns, "turn", "turns");
+            format!("{turns} of {}", count(loops, "loop", "loops"))
+        }
+    }
+}
+
+/// The question repeats the subject, because a long summary may have scrolled it away.
+fn question(plan: &CompactionResponse) -> String {
+    match plan.first_kept_entry_id {
+        Some(_) => format!("Write this summary of {} ({} stay)?", summed(plan), plan.kept_entries),
+        None => format!("Write this summary of {}?", summed(plan)),
+    }
+}
+
+fn show_plan(app: &App, session: &Summary, plan: &CompactionResponse) -> CommandResult<()> {
+    let size = |number: Option<u64>| tokens(number.unwrap_or_default());
+    let (before, after) = (size(plan.tokens_before), size(plan.tokens_after));
     app.output.line(Line::of(Style::Strong, session.caption()))?;
     app.output.line(format!("context    about {before} tokens, {after} afterwards"))?;
-    let turns = count(plan.summarised_turns, "turn", "turns");
-    let loops = count(plan.blocks.len() as u64, "loop", "loops");
-    app.output.line(format!("summed up  {turns} of {loops}"))?;
+    app.output.line(format!("summed up  {}", summed(plan)))?;
+    if let Some(first) = &plan.first_kept_entry_id {
+        let kept = count(plan.kept_entries, "entry", "entries");
+        let size = tokens(plan.kept_tokens);
+        app.output.line(format!("kept       {kept}, about {size} tokens, from {first}"))?;
+    }
+    if plan.split_turn {
+        app.output.line(Line::of(Style::Dim, "the cut goes through a turn"))?;
+    }
     app.output.line("")?;
-    app.output.text(&plan.summary())?;
+    app.output.text(plan.summary.as_deref().unwrap_or_default())?;
     app.output.line("")
 }
 
-fn report_blocks(
-    app: &App,
-    session: &Summary,
-    plan: &BlockPlan,
-    is_written: bool,
-) -> CommandResult<()> {
+fn report(app: &App, answer: &CompactionResponse) -> CommandResult<()> {
     if app.output.is_json() {
-        return app.output.json(&block_document(session, plan, is_written));
+        return app.output.json(answer);
     }
-    if !is_written {
+    if let Some(why) = &answer.nothing_to_do {
+        return app.output.line(format!("nothing to do: {why}"));
+    }
+    if !answer.written {
         app.output.note(Line::of(Style::Dim, "nothing was written (--dry-run)"));
         return Ok(());
     }
-    let loops = count(plan.blocks.len() as u64, "loop", "loops");
-    app.output.line(format!("compacted {loops}"))?;
-    let hint = format!("undo it with `bough compact {} --undo`", session.id());
+    match &answer.entry_id {
+        Some(entry) => app.output.line(format!("compacted as {entry}"))?,
+        None => {
+            let loops = count(answer.loops.len() as u64, "loop", "loops");
+            app.output.line(format!("compacted {loops}"))?;
+        }
+    }
+    let hint = format!("undo it with `bough compact {} --undo`", answer.session_id);
     app.output.note(Line::of(Style::Dim, hint));
     Ok(())
 }
 
-fn block_document(session: &Summary, plan: &BlockPlan, is_written: bool) -> Value {
-    let loops: Vec<&str> = plan.blocks.iter().map(|(loop_id, _)| loop_id.as_str()).collect();
-    json!({
-        "session_id": session.id(), "written": is_written, "loops": loops,
-        "summary": plan.summary(), "summarised_turns": plan.summarised_turns,
-        "tokens_before": plan.tokens_before, "tokens_after": plan.tokens_after,
-    })
-}
-
-fn report_taken_back(app: &App, session: &Summary, loops: u64) -> CommandResult<()> {
+fn report_undone(app: &App, answer: &UndoCompactionResponse) -> CommandResult<()> {
     if app.output.is_json() {
-        return app.output.json(&json!({ "session_id": session.id(), "undone_loops": loops }));
+        return app.output.json(answer);
     }
-    let loops = count(loops, "loop", "loops");
-    app.output.line(format!("the compaction of {loops} is undone"))
-}
-
-/// Shows what would be done, asks, and does it.
-async fn asked(
-    app: &App,
-    backend: &Backend,
-    args: &Args,
-    work: Work,
-    source: &SummarySource,
-) -> CommandResult<()> {
-    if !app.output.is_json() {
-        show_plan(app, &work)?;
-    }
-    let summary = summarise(&work.path, &work.plan, source).await?;
-    if !app.output.is_json() {
-        app.output.line("")?;
-        app.output.text(&summary)?;
-        app.output.line("")?;
-    }
-    if args.dry_run {
-        return report(app, &work, &summary, None);
-    }
-    let ask = || app.output.confirm(&question(&work), "--yes");
-    if !args.yes
-        && !ask().map_err(|error| error.hint("pass --dry-run to see it without a change"))?
-    {
-        return Err(CommandError::cancelled());
-    }
-    let entry = work.write(backend, summary.clone()).await?;
-    report(app, &work, &summary, Some(&entry))
-}
-
-/// The question repeats the subject, because a long summary may have scrolled it away.
-fn question(work: &Work) -> String {
-    let summed = count(work.plan.range.len() as u64, "entry", "entries");
-    format!("Write this summary of {summed} ({} stay)?", work.plan.kept_entries)
-}
-
-fn show_plan(app: &App, work: &Work) -> CommandResult<()> {
-    let plan = &work.plan;
-    let summed = count(plan.range.len() as u64, "entry", "entries");
-    let kept = count(plan.kept_entries as u64, "entry", "entries");
-    app.output.line(Line::of(Style::Strong, work.session.caption()))?;
-    app.output.line(format!("context    about {} tokens", tokens(plan.tokens_before)))?;
-    app.output.line(format!("summed up  {summed}"))?;
-    let kept_tokens = tokens(plan.kept_tokens);
-    app.output
-        .line(format!("kept       {kept}, about {kept_tokens} tokens, from {}", plan.first_kept))?;
-    if plan.split_turn.is_some() {
-        app.output.line(Line::of(Style::Dim, "the cut goes through a turn"))?;
-    }
-    Ok(())
-}
-
-fn report(app: &App, work: &Work, summary: &str, entry: Option<&EntryId>) -> CommandResult<()> {
-    if app.output.is_json() {
-        return app.output.json(&document(work, summary, entry));
-    }
-    match entry {
-        Some(entry) => {
-            app.output.line(format!("compacted as {entry}"))?;
-            let hint = format!("undo it with `bough compact {} --undo`", work.session.id());
-            app.output.note(Line::of(Style::Dim, hint));
+    match (&answer.nothing_to_do, &answer.undone) {
+        (Some(why), _) => app.output.line(format!("nothing to do: {why}")),
+        (None, Some(compaction)) => {
+            app.output.line(format!("the compaction {compaction} is undone"))
         }
-        None => app.output.note(Line::of(Style::Dim, "nothing was written (--dry-run)")),
-    }
-    Ok(())
-}
-
-fn document(work: &Work, summary: &str, entry: Option<&EntryId>) -> Value {
-    let plan = &work.plan;
-    json!({
-        "session_id": work.session.id(),
-        "entry_id": entry,
-        "summary": summary,
-        "first_kept_entry_id": plan.first_kept,
-        "tokens_before": plan.tokens_before,
-        "kept_tokens": plan.kept_tokens,
-        "summarised_entries": plan.range.len(),
-        "kept_entries": plan.kept_entries,
-        "split_turn": plan.split_turn.is_some(),
-    })
-}
-
-fn nothing_to_do(app: &App, session: &Summary, why: &str) -> CommandResult<()> {
-    if app.output.is_json() {
-        return app.output.json(&json!({
-            "session_id": session.id(), "entry_id": null, "nothing_to_do": why,
-        }));
-    }
-    app.output.line(format!("nothing to do: {why}"))
-}
-
-async fn take_back(app: &App, backend: &Backend, session: &Summary) -> CommandResult<()> {
-    let path = backend.path(session.id(), None).await?;
-    let Some(undo) = undo(&path) else {
-        return nothing_to_do(app, session, "no compaction is in force");
-    };
-    let leaf = path.last().map(|item| item.id.clone());
-    let (compaction, entry) = match undo {
-        Undo::MoveLeaf { compaction, to } => {
-            backend.set_leaf(session.id(), to.as_ref()).await?;
-            (compaction, None)
-        }
-        Undo::Append { compaction, entry } => {
-            let appended = backend.append_note(session.id(), &entry, leaf.as_ref()).await?;
-            (compaction, Some(appended))
-        }
-    };
-    if app.output.is_json() {
-        return app.output.json(&json!({
-            "session_id": session.id(), "undone": compaction, "entry_id": entry,
-        }));
-    }
-    app.output.line(format!("the compaction {compaction} is undone"))
-}
-
-/// Compacts sessions that exceed their window: one session, or all of them.
-async fn automatic(
-    app: &App,
-    backend: &Backend,
-    args: &Args,
-    configured: &Configured,
-    source: &SummarySource,
-) -> CommandResult<()> {
-    let sessions = match &args.session {
-        Some(name) => vec![resolve::session(backend, name).await?],
-        None => with_windows(backend, configured).await?,
-    };
-    let (mut done, mut why) = (Vec::new(), Why::new(args.session.is_some(), configured));
-    for session in sessions {
-        let (id, caption) = (session.id().clone(), session.caption().to_owned());
-        match compact_one(app, backend, args, session, configured, source).await? {
-            Ok((before, document)) => {
-                if !app.output.is_json() {
-                    let would = if args.dry_run { "would be compacted" } else { "compacted" };
-                    let before = tokens(before);
-                    app.output.line(format!("{caption}: {would} from about {before} tokens"))?;
-                }
-                done.push(document);
-            }
-            Err(not) => why.note(&id, caption, not),
+        (None, None) => {
+            let loops = count(answer.loops.len() as u64, "loop", "loops");
+            app.output.line(format!("the compaction of {loops} is undone"))
         }
     }
-    if app.output.is_json() {
-        return app.output.json(&why.beside(json!({ "compacted": done })));
-    }
-    why.lines.iter().try_for_each(|line| app.output.line(line.as_str()))?;
-    if done.is_empty() && why.lines.is_empty() {
-        app.output.line("nothing to do: no session exceeds its model's window")?;
-    }
-    Ok(())
-}
-
-/// Compacts a session if it is due. Returns its tokens before, and the answer for programs.
-async fn compact_one(
-    app: &App,
-    backend: &Backend,
-    args: &Args,
-    session: Summary,
-    configured: &Configured,
-    source: &SummarySource,
-) -> CommandResult<Result<(u64, Value), NotDue>> {
-    if let Some(recorded) = Recorded::load(app, backend, &session).await? {
-        let plan = match recorded.plan_if_due(&session, configured, source).await? {
-            Ok(plan) => plan,
-            Err(not) => return Ok(Err(not)),
-        };
-        if !args.dry_run {
-            recorded.write(backend, &plan).await?;
-        }
-        let document = block_document(&session, &plan, !args.dry_run);
-        return Ok(Ok((plan.tokens_before, document)));
-    }
-    let (work, summary) = match due(backend, session, configured, source).await? {
-        Ok(due) => due,
-        Err(not) => return Ok(Err(not)),
-    };
-    let entry = match args.dry_run {
-        true => None,
-        false => Some(work.write(backend, summary.clone()).await?),
-    };
-    Ok(Ok((work.plan.tokens_before, document(&work, &summary, entry.as_ref()))))
 }
 
 /// Why sessions were not compacted, for callers that ask.
@@ -395,7 +342,7 @@ struct Why {
 
 impl Why {
     fn new(asked: bool, configured: &Configured) -> Self {
-        let off = format!("nothing to do: {}", NotDue::SwitchedOff);
+        let off = format!("nothing to do: {}", NothingToCompact::SwitchedOff);
         let lines = Some(off).filter(|_| !configured.settings.enabled).into_iter().collect();
         Self { asked, lines, reasons: Map::new() }
     }
@@ -409,26 +356,13 @@ impl Why {
         answer
     }
 
-    fn note(&mut self, session: &SessionId, caption: String, not: NotDue) {
-        let is_news = self.asked || matches!(not, NotDue::NothingToCut(_));
-        if is_news && not != NotDue::SwitchedOff {
-            self.lines.push(format!("nothing to do for {caption}: {not}"));
-            self.reasons.insert(session.to_string(), not.to_string().into());
-        }
-    }
-}
-
-/// All sessions whose model's window is known.
-async fn with_windows(backend: &Backend, configured: &Configured) -> CommandResult<Vec<Summary>> {
-    let has_window = |found: &Summary| configured.windows.of_session(&found.details).is_some();
-    let mut ask = ListRequest::recent(SEARCH_PAGE);
-    let mut found = Vec::new();
-    loop {
-        let page = backend.list(&ask).await?;
-        found.extend(page.sessions.into_iter().filter(has_window));
-        match page.next_cursor {
-            Some(next) => ask.cursor = Some(next),
-            None => return Ok(found),
+    fn note(&mut self, session: &Summary, answer: &CompactionResponse) {
+        use NothingToCompact::{Fits, NoWindow, SwitchedOff};
+        let is_news = self.asked || !matches!(answer.reason, Some(Fits | NoWindow));
+        if is_news && answer.reason != Some(SwitchedOff) {
+            let why = answer.nothing_to_do.clone().unwrap_or_default();
+            self.lines.push(format!("nothing to do for {}: {why}", session.caption()));
+            self.reasons.insert(session.id().to_string(), why.into());
         }
     }
 }

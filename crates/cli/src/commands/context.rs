@@ -1,14 +1,10 @@
 use bough_service::api::MessageItem;
-use bough_session::EntryId;
 use serde_json::json;
 
 use crate::app::App;
-use crate::backend::{Backend, Summary};
 use crate::command_error::CommandResult;
 use crate::commands::print::print_item;
-use crate::compacting::tokens_of_context;
 use crate::output::{Line, Style};
-use crate::recorded::Recorded;
 use crate::resolve;
 use crate::summarise::Configured;
 use crate::text::{count, tokens};
@@ -41,19 +37,16 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
+    let configured = Configured::load(&app.globals)?;
     app.with_backend(async |backend| {
+        backend.set_compaction(&configured.settings);
         let session = resolve::session_to_show(app, backend, &args.session).await?;
         let leaf = match &args.leaf {
             Some(text) => Some(resolve::entry(backend, &session, text).await?),
             None => None,
         };
         let context = backend.context(session.id(), leaf.as_ref(), args.max_tokens).await?;
-        // A budget is counted in estimates.
-        let size = match args.max_tokens {
-            Some(_) => context.estimated_tokens,
-            None => size_of(app, backend, &session, leaf.as_ref()).await?,
-        };
-        let window = Configured::load(&app.globals)?.windows.of_session(&session.details);
+        let (size, window) = (context.tokens, context.window);
         if app.output.is_json() {
             return app.output.json(&json!({
                 "session_id": session.id(), "context": context, "tokens": size, "window": window,
@@ -75,19 +68,4 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         app.output.line(Line::of(Style::Dim, text))
     })
     .await
-}
-
-/// The tokens of a whole context, as compaction counts them.
-async fn size_of(
-    app: &App,
-    backend: &Backend,
-    session: &Summary,
-    leaf: Option<&EntryId>,
-) -> CommandResult<u64> {
-    if leaf.is_none()
-        && let Some(recorded) = Recorded::load(app, backend, session).await?
-    {
-        return Ok(recorded.tokens());
-    }
-    tokens_of_context(backend, session.id(), leaf).await
 }

@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use bough_recorder::{
     AgentEvent, DurableError, DurableOptions, DurableRecorder, Fact, Notice, RecordedSession,
-    Recording, Replay, SessionRecorderConfig, SessionScope, StoreSink, load_session,
+    Recording, Replay, SessionRecorderConfig, SessionScope, load_session,
 };
 use bough_server::config::{self, Overrides, Span, load};
 use bough_server::shutdown_on_signals;
+use bough_service::{RecordingSink, Service, ServiceError};
 use bough_session::SessionId;
-use bough_store::{MemoryStore, Store, StoreError};
+use bough_store::MemoryStore;
 use tokio::sync::mpsc;
 
 use crate::app::App;
-use crate::backend::{Backend, store_failed};
+use crate::backend::{Backend, CallError, Local};
 use crate::command_error::{CommandError, CommandResult};
 use crate::files::{self, FileReader, LineRead, Lines};
 use crate::limits::{
@@ -98,7 +99,9 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     };
     if args.memory {
         let store = MemoryStore::new(Arc::clone(&app.entropy)).map_err(CommandError::failed)?;
-        let (recording, events, stopped) = record(app, &args, config, Arc::new(store)).await?;
+        let service = Service::new(Arc::new(store), app.clock.clone(), app.entropy.clone());
+        let sink = Local::of_service(service).recording_sink();
+        let (recording, events, stopped) = record(app, &args, config, sink).await?;
         report(app, &args, recording, events)?;
         return stopped.map_or(Ok(()), Err);
     }
@@ -106,7 +109,8 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         let Backend::Local(local) = backend else {
             return Err(CommandError::usage("recording works on a data directory"));
         };
-        let (recording, events, stopped) = record(app, &args, config, local.store()).await?;
+        let (recording, events, stopped) =
+            record(app, &args, config, local.recording_sink()).await?;
         report(app, &args, recording, events)?;
         stopped.map_or(Ok(()), Err)
     })
@@ -130,8 +134,8 @@ async fn record(
     app: &App,
     args: &Args,
     config: SessionRecorderConfig,
-    store: Arc<dyn Store>,
-) -> CommandResult<(Recording<StoreError>, Events, Option<CommandError>)> {
+    sink: RecordingSink,
+) -> CommandResult<(Recording<ServiceError>, Events, Option<CommandError>)> {
     let (notices, mut heard) = mpsc::unbounded_channel();
     let options = DurableOptions {
         config,
@@ -141,7 +145,7 @@ async fn record(
         })),
         ..DurableOptions::default()
     };
-    let recorder = DurableRecorder::start(Arc::new(StoreSink::new(store)), options);
+    let recorder = DurableRecorder::start(Arc::new(sink), options);
     let mut lines = read_lines(args.file.clone())?;
     let (mut events, mut passed_over) = (Events::default(), PassedOver::default());
     // Ctrl-C and SIGTERM end the recording, not the program: what was read is stored.
@@ -291,7 +295,7 @@ impl Events {
 fn report(
     app: &App,
     args: &Args,
-    recording: Recording<StoreError>,
+    recording: Recording<ServiceError>,
     mut events: Events,
 ) -> CommandResult<()> {
     events.lost += recording.events_not_stored;
@@ -307,7 +311,7 @@ fn report(
 }
 
 /// Why a session was not stored, with the message and the exit code that other commands use.
-fn not_stored(failure: DurableError<StoreError>) -> CommandError {
+fn not_stored(failure: DurableError<ServiceError>) -> CommandError {
     let DurableError::NotStored { session_id, source } = failure else {
         return CommandError::failed(failure);
     };
@@ -315,7 +319,7 @@ fn not_stored(failure: DurableError<StoreError>) -> CommandError {
         return CommandError::failed(format!("session {session_id:?} cannot be stored: {source}"))
             .hint("give it another session_id in its events");
     }
-    let failed = CommandError::from(store_failed(StoreError::clone(&source)));
+    let failed = CommandError::from(CallError::from(ServiceError::clone(&source)));
     let text = format!("session {session_id:?} is not stored: {failed}");
     CommandError { error: text.into(), ..failed }
 }

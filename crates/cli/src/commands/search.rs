@@ -4,7 +4,7 @@ use serde_json::json;
 use crate::app::App;
 use crate::backend::{Backend, CallError};
 use crate::command_error::{CommandError, CommandResult, ErrorKind};
-use crate::limits::INDEX_STALLED_ROUNDS;
+use crate::limits::{INDEX_ELSEWHERE_ROUNDS, INDEX_STALLED_ROUNDS};
 use crate::output::{Line, Progress, Style};
 use crate::text::{age, clean_line, fit};
 
@@ -84,33 +84,34 @@ fn explained(error: CallError) -> CommandError {
 }
 
 /// Waits until the index has everything, and shows its progress. A server updates its index by itself; the search then
-/// reports its progress.
+/// reports its progress. An index that another process updates is waited for only shortly by a search, and by a
+/// rebuild as long as it makes progress.
 pub(crate) async fn wait_for_index(
     app: &App,
     backend: &Backend,
     what: &str,
 ) -> CommandResult<Option<IndexStatus>> {
+    let is_search = what == "Indexing";
+    let patience = if is_search { INDEX_ELSEWHERE_ROUNDS } else { INDEX_STALLED_ROUNDS };
     let mut progress: Option<(Progress, u64)> = None;
-    let (mut least, mut rounds) = (u64::MAX, 0);
-    // Another process may own the index, and not continue it.
-    while rounds < INDEX_STALLED_ROUNDS {
+    let (mut before, mut rounds) = (None, 0);
+    loop {
         let status = match backend.search_status().await {
             Ok(status) => status,
             // An older server, or one without an index: search what it can find.
             Err(_) => return Ok(None),
         };
-        let left = status.behind_sessions.max(status.behind_changes);
-        let is_elsewhere = matches!(backend, Backend::Remote(_)) && what == "Indexing";
-        if status.is_complete || is_elsewhere {
+        let is_remote = matches!(backend, Backend::Remote(_));
+        if status.is_complete || (is_remote && is_search) || rounds >= patience {
             return Ok(Some(status));
         }
+        let left = status.behind_sessions.max(status.behind_changes);
         let (bar, most) = progress.get_or_insert_with(|| (app.output.progress(what), left));
         *most = left.max(*most);
         bar.set(most.saturating_sub(left), *most, "");
-        rounds = if left < least { 0 } else { rounds + 1 };
-        least = least.min(left);
+        let moved = before.replace(status) != Some(status) && !is_search;
+        rounds = if moved || !status.is_elsewhere { 0 } else { rounds + 1 };
     }
-    Ok(Some(backend.search_status().await?))
 }
 
 fn behind(status: IndexStatus) -> String {

@@ -6,15 +6,15 @@ use bough_migrate::{OsV1Files, ServedStore};
 use bough_platform::Platform;
 use bough_server::config::LogFormat;
 use bough_server::{EngineConnector, ServeError, ServeOptions, Server, shutdown_on_signals};
+use bough_service::compaction::keep_compacted;
 use bough_store::{NativeStore, Store, StoreError};
 
 use crate::app::App;
 use crate::backend::{Backend, Local};
 use crate::command_error::{CommandError, CommandResult, ErrorKind};
-use crate::compacting::keep_compacted;
 use crate::demo::Demo;
 use crate::files::TempDir;
-use crate::limits::{DEMO_REST, DEMO_ROUNDS_MAX};
+use crate::summarise::ConfiguredSummariser;
 
 /// Serve the sessions over HTTP, as live streams, and on the bus
 ///
@@ -125,10 +125,11 @@ async fn serve(app: &App, options: ServeOptions, demo: bool) -> CommandResult<()
     app.output.flush()?;
     let service = server.service().clone();
     let backend = Backend::Local(Local::of_service(service.clone()));
+    let summariser = ConfiguredSummariser { globals: &app.globals, config: config.as_deref() };
     let ended = tokio::select! {
         () = shutdown.begun() => Ok(()),
         () = server.idle() => Ok(()),
-        never = keep_compacted(app, config.as_deref(), &service, &backend) => match never {},
+        never = keep_compacted(&service, &summariser) => match never {},
         Err(error) = play_demo(app, &backend), if demo => Err(error),
     };
     server.stop().await;
@@ -139,11 +140,7 @@ async fn serve(app: &App, options: ServeOptions, demo: bool) -> CommandResult<()
 async fn play_demo(app: &App, backend: &Backend) -> CommandResult<()> {
     let demo = Demo::read()?;
     demo.fill(app, backend).await?;
-    for _ in 0..DEMO_ROUNDS_MAX {
-        demo.play_live(app, backend).await?;
-        tokio::time::sleep(DEMO_REST).await;
-    }
-    Ok(())
+    demo.play_rounds(app, backend).await
 }
 
 fn not_started(error: ServeError) -> CommandError {

@@ -232,7 +232,9 @@ fn failed(error: TokenError) -> CommandError {
         TokenError::Unknown { .. } => ErrorKind::NotFound,
         TokenError::Busy { .. } => ErrorKind::Conflict,
         TokenError::Damaged { .. } => ErrorKind::Damaged,
-        TokenError::NoRights | TokenError::TooLarge => ErrorKind::Usage,
+        TokenError::NoRights | TokenError::TooLarge | TokenError::NoSuchFunction { .. } => {
+            ErrorKind::Usage
+        }
         TokenError::Io(_) | TokenError::TooMany => ErrorKind::Failed,
     };
     let is_unknown = kind == ErrorKind::NotFound;

@@ -6,6 +6,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 const SCRIPT: &str = include_str!("agent_run.json");
+const NIGHTLY: &str = include_str!("nightly_run.json");
+
+/// The page that [`SCRIPT`] is about, and others that live runs are about, one after the other.
+const PAGE: &str = "report";
+const LIVE_PAGES: [&str; 4] = ["invoice", "order", "account", "calendar"];
 
 /// An agent at work, from its first question to its last answer.
 #[derive(Debug, Deserialize)]
@@ -28,6 +33,8 @@ pub(crate) enum RunStep {
     Loop(LoopScript),
     Parallel(ParallelScript),
     Compaction(CompactionScript),
+    /// Nothing happens for so many seconds.
+    Pause(i64),
 }
 
 /// An agent that a tool of another one runs, in a session of its own.
@@ -134,6 +141,17 @@ impl AgentRun {
     pub(crate) fn read() -> Result<Self, serde_json::Error> {
         serde_json::from_str(SCRIPT)
     }
+
+    /// The same work on another page, for each round of a live demo.
+    pub(crate) fn read_live(round: usize) -> Result<Self, serde_json::Error> {
+        let page = LIVE_PAGES.get(round % LIVE_PAGES.len()).unwrap_or(&PAGE);
+        serde_json::from_str(&SCRIPT.replace(PAGE, page))
+    }
+
+    /// An agent that was at work for a few minutes of each of the last weeks' days.
+    pub(crate) fn read_nightly() -> Result<Self, serde_json::Error> {
+        serde_json::from_str(NIGHTLY)
+    }
 }
 
 impl LoopScript {
@@ -150,6 +168,17 @@ impl TurnUsage {
             output: self.output.saturating_add(other.output),
             cache_read: self.cache_read.saturating_add(other.cache_read),
         }
+    }
+
+    /// What it cost, at the prices of a model of today.
+    pub(crate) fn cost_usd(self) -> f64 {
+        const USD_PER_MILLION: [f64; 3] = [3.0, 15.0, 0.3];
+        let Self { input, output, cache_read } = self;
+        let tokens =
+            [input, output, cache_read].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+        let prices =
+            tokens.iter().zip(USD_PER_MILLION).map(|(count, price)| f64::from(*count) * price);
+        prices.sum::<f64>() / 1e6
     }
 
     /// As events carry it.

@@ -46,6 +46,7 @@ pub(crate) fn events_of(run: &AgentRun, sessions: &RunSessions, tempo: Tempo) ->
             RunStep::Loop(script) => writer.main_loop(script),
             RunStep::Parallel(script) => writer.parallel_loops(script),
             RunStep::Compaction(script) => writer.compact(script),
+            RunStep::Pause(seconds) => writer.wait(*seconds),
         }
         writer.wait(PAUSE_SECONDS);
     }
@@ -312,6 +313,7 @@ fn reply(
     let mut message = json!({
         "role": "assistant", "content": content, "model": open.model, "provider": "demo",
         "stopReason": stop, "timestamp": timestamp, "usage": turn.usage.to_json(),
+        "cost_usd": turn.usage.cost_usd(),
     });
     if let (Some(failure), Some(members)) = (&turn.failure, message.as_object_mut()) {
         members.insert("error_message".to_owned(), json!(failure));

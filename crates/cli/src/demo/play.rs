@@ -96,7 +96,7 @@ impl Player<'_> {
         let events = events_of(run, &sessions, tempo);
         let events: Vec<Value> = events.into_iter().map(|timed| timed.event).collect();
         self.record(&sessions.main, events, true).await?;
-        self.describe(run, &sessions, &run.title).await
+        self.describe(run, &sessions).await
     }
 
     /// Records an agent that is at work now.
@@ -114,7 +114,17 @@ impl Player<'_> {
             self.record(&sessions.main, vec![event], false).await?;
         }
         self.record(&sessions.main, Vec::new(), true).await?;
-        self.describe(run, &sessions, &format!("{} (again)", run.title)).await
+        self.describe(run, &sessions).await
+    }
+
+    /// Removes sessions for good.
+    pub(crate) async fn remove(&self, sessions: &[String]) -> Result<(), CallError> {
+        for id in sessions {
+            let request = json!({ "session_id": id });
+            self.call("session::delete", request.clone()).await?;
+            self.call("session::purge", request).await?;
+        }
+        Ok(())
     }
 
     /// The next events of the recording that is named after the main session.
@@ -144,19 +154,14 @@ impl Player<'_> {
     }
 
     /// Sets the titles of the recorded sessions, which no event of an agent has.
-    async fn describe(
-        &self,
-        run: &AgentRun,
-        sessions: &RunSessions,
-        title: &str,
-    ) -> CommandResult<Vec<String>> {
+    async fn describe(&self, run: &AgentRun, sessions: &RunSessions) -> CommandResult<Vec<String>> {
         let sub_agents = sessions.sub_agents.iter().filter_map(|(name, id)| {
             let sub_agent = run.sub_agents.get(name)?;
             Some((id, sub_agent.title.as_str(), &sub_agent.agent))
         });
         // The main session changes last, so that it is the first of a list.
         let titles: Vec<(&String, &str, &String)> =
-            sub_agents.chain([(&sessions.main, title, &run.agent)]).collect();
+            sub_agents.chain([(&sessions.main, run.title.as_str(), &run.agent)]).collect();
         for (id, title, agent) in &titles {
             let metadata = json!({ "agent_id": agent, "project": run.project });
             let request = json!({ "session_id": id, "title": title, "metadata": metadata });
@@ -269,10 +274,13 @@ fn with(place: &Value, more: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use bough_platform::{OsEntropy, SystemClock};
 
     use super::*;
     use crate::backend::Local;
+    use crate::demo::rounds::Rounds;
 
     const AT_ONCE: Speed =
         Speed { piece: Duration::ZERO, step: Duration::ZERO, recorded_second_ms: 1 };
@@ -281,7 +289,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let backend = Backend::Local(Local::open(folder.path().to_owned()).await.unwrap());
         let (entropy, clock) = (&OsEntropy, &SystemClock::new());
-        let player = Player { backend: &backend, entropy, clock, now_ms: 10_000_000 };
+        let player = Player { backend: &backend, entropy, clock, now_ms: 1_790_000_000_000 };
         check(&player).await;
         backend.close().await.unwrap();
     }
@@ -290,11 +298,12 @@ mod tests {
     async fn the_streamed_session_ends_as_the_story_says() {
         with_player(async |player| {
             let story = Story::read().unwrap();
-            let id = player.stream_live(&story.live, AT_ONCE).await.unwrap();
+            let live = story.live(0).unwrap();
+            let id = player.stream_live(&live, AT_ONCE).await.unwrap();
             let read = player.call("session::messages", json!({ "session_id": id })).await.unwrap();
             let messages = read["messages"].as_array().unwrap();
-            assert_eq!(messages.len(), story.live.steps.len());
-            for (item, step) in messages.iter().zip(&story.live.steps) {
+            assert_eq!(messages.len(), live.steps.len());
+            for (item, step) in messages.iter().zip(&live.steps) {
                 let Step::Reply(reply) = step else { continue };
                 assert_eq!(item["message"]["content"], json!(reply.content()));
                 assert_eq!(item["message"]["stop_reason"], reply.stop_reason());
@@ -323,6 +332,42 @@ mod tests {
             assert_eq!(loops.iter().map(|(_, _, spawned, _)| spawned).sum::<usize>(), 2);
             assert_eq!(loops.iter().filter(|(_, _, _, compacted)| *compacted).count(), 2);
             assert!(loops.iter().any(|(_, status, ..)| status == "rejected"));
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn the_nightly_agent_used_something_on_each_of_many_days() {
+        with_player(async |player| {
+            let run = AgentRun::read_nightly().unwrap();
+            player.record_past(&run).await.unwrap();
+            let request = json!({ "by": ["day"] });
+            let sums = player.call("session::stats", request).await.unwrap();
+            let rows = sums["rows"].as_array().unwrap();
+            assert!(rows.len() >= 18, "{rows:?}");
+            for row in rows {
+                assert!(row["usage"]["cost_usd"].as_f64().unwrap() > 0.01, "{row}");
+            }
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn rounds_replace_the_live_sessions_of_earlier_ones() {
+        with_player(async |player| {
+            let mut rounds = Rounds::new(player, Story::read().unwrap());
+            let mut titles = BTreeSet::new();
+            for _ in 0..6 {
+                rounds.play_next(AT_ONCE).await.unwrap();
+                let listed = player.call("session::list", json!({})).await.unwrap();
+                let sessions = listed["sessions"].as_array().unwrap();
+                assert!(sessions.len() <= 4, "{sessions:?}");
+                let named = sessions.iter().map(|one| one["title"].as_str().unwrap().to_owned());
+                titles.extend(named);
+            }
+            assert!(titles.len() >= 6, "{titles:?}");
+            let trash = player.call("session::list-trash", json!({})).await.unwrap();
+            assert_eq!(trash["sessions"], json!([]));
         })
         .await;
     }

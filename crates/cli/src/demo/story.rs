@@ -3,13 +3,21 @@ use serde_json::{Map, Value, json};
 
 const STORY: &str = include_str!("story.json");
 
+/// The beginnings of words that the live session is about, one after the other.
+const LIVE_WORDS: [(&str, &str); 4] = [
+    ("calen", "calendar"),
+    ("conf", "configuration"),
+    ("sched", "schedule"),
+    ("perm", "permission"),
+];
+
 /// Everything that the demo writes.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Story {
     /// The sessions of the past, the newest first.
     pub(crate) sessions: Vec<StorySession>,
-    /// The session that is written live.
-    pub(crate) live: StorySession,
+    /// The session that is written live, with `{part}` and `{whole}` for a word of [`LIVE_WORDS`].
+    live: Value,
 }
 
 /// One session of the story.
@@ -118,6 +126,14 @@ impl Story {
     pub(crate) fn read() -> Result<Self, serde_json::Error> {
         serde_json::from_str(STORY)
     }
+
+    /// The session that is written live in a round.
+    pub(crate) fn live(&self, round: usize) -> Result<StorySession, serde_json::Error> {
+        let words = LIVE_WORDS.get(round % LIVE_WORDS.len());
+        let (part, whole) = words.copied().unwrap_or_default();
+        let text = self.live.to_string();
+        serde_json::from_str(&text.replace("{part}", part).replace("{whole}", whole))
+    }
 }
 
 impl UserStep {
@@ -225,6 +241,14 @@ mod tests {
         assert_eq!(count(|step| matches!(step, Step::Compaction { .. })), 1);
         assert_eq!(count(|step| matches!(step, Step::Result(_))), 6);
         assert!(count(|step| matches!(step, Step::User(_))) > 5);
-        assert!(story.live.steps.iter().any(|step| matches!(step, Step::Reply(_))));
+        let live: Vec<StorySession> = (0..8).map(|round| story.live(round).unwrap()).collect();
+        let has_reply = |session: &StorySession| {
+            session.steps.iter().any(|step| matches!(step, Step::Reply(_)))
+        };
+        assert!(live.iter().all(has_reply));
+        let titles: std::collections::BTreeSet<&str> =
+            live.iter().map(|session| session.title.as_str()).collect();
+        assert_eq!(titles.len(), LIVE_WORDS.len());
+        assert!(titles.iter().all(|title| !title.contains('{')), "{titles:?}");
     }
 }

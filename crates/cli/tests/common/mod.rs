@@ -1,6 +1,7 @@
 //! What tests of the real program share: a data directory, sessions in it, and the program.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
@@ -316,6 +317,24 @@ impl Server {
         // Kept open, so that the server can go on printing.
         std::thread::spawn(move || lines.for_each(drop));
         Self { child, address }
+    }
+
+    /// Sends a request, expects it to succeed, and reads the JSON of the answer.
+    pub(crate) fn http(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
+        let host = self.address.strip_prefix("http://").unwrap();
+        let body = body.map(Value::to_string).unwrap_or_default();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n\
+             connection: close\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        let mut stream = std::net::TcpStream::connect(host).unwrap();
+        stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 20"), "{path}: {answer}");
+        let body = &answer[answer.find('{').unwrap()..=answer.rfind('}').unwrap()];
+        serde_json::from_str(body).unwrap()
     }
 }
 

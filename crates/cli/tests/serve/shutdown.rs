@@ -72,3 +72,35 @@ fn a_request_that_never_ends_does_not_keep_the_server() {
     server.restart();
     assert_eq!(server.texts(&session), ["kept"]);
 }
+
+/// A client of the bus that never answers, not even the close of its connection.
+fn mute_client(server: &Bough) -> TcpStream {
+    let mut socket = TcpStream::connect(server.bus.unwrap()).unwrap();
+    socket.set_read_timeout(Some(crate::process::PATIENCE)).unwrap();
+    let hello = "GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nupgrade: websocket\r\nconnection: Upgrade\r\n\
+                 sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n";
+    socket.write_all(hello.as_bytes()).unwrap();
+    let mut first = [0; 12];
+    socket.read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"HTTP/1.1 101");
+    socket
+}
+
+/// It does not keep the sessions from a successor: the store is closed before the client is given up.
+#[test]
+fn a_bus_client_that_does_not_answer_does_not_hold_the_store() {
+    let mut server = Bough::start("log: {level: debug}");
+    let session = server.new_session();
+    append_surely(server.http, &session, "before");
+    let client = mute_client(&server);
+    server.signal("TERM");
+    assert!(server.wait().success(), "{}", server.log());
+    let log = server.log();
+    let before_end = log.split("closed").next().unwrap();
+    assert!(log.contains("the server is closing"), "{log}");
+    assert!(!before_end.contains("a worker is gone"), "{log}");
+    server.restart();
+    append_surely(server.http, &session, "after");
+    assert_eq!(server.texts(&session), ["before", "after"]);
+    drop(client);
+}

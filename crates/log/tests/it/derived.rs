@@ -2,7 +2,7 @@
 
 use bough_log::format::{LedgerEvent, Outcome, Phase, ROW_BYTES};
 use bough_log::{DamageKind, Envelope, Expected, LogStore, PathStart, kind};
-use bough_testkit::{Call, Fault, FaultPlan};
+use bough_testkit::{Call, CountingDisk, Fault, FaultPlan};
 
 use crate::support::{Machine, append, entry, fill, numbers, verify_all};
 
@@ -210,4 +210,108 @@ fn a_log_in_the_trash_without_its_manifest_is_kept() {
     assert!(machine.has("0000000000000001.seg"));
     let reports = verify_all(&process.store);
     assert_eq!(reports[0].damage[0].kind, DamageKind::Manifest);
+}
+
+/// Walks through a log as a service does: a reader for each page.
+fn walk(store: &LogStore, page: u64) -> u64 {
+    let mut after = 0;
+    loop {
+        let records = store.read("s").unwrap().records(after, page).unwrap();
+        let Some(last) = records.last() else { return after };
+        after = last.seq;
+    }
+}
+
+fn segment_bytes(machine: &Machine) -> u64 {
+    let files = machine.disk.files().into_iter();
+    files.filter(|(path, _)| path.as_str().ends_with(".seg")).map(|(_, b)| b.len() as u64).sum()
+}
+
+/// Otherwise each page of a walk would read the whole log again.
+#[test]
+fn a_walk_through_a_log_with_damaged_derived_files_reads_the_segments_a_few_times() {
+    const RECORDS: u64 = 300;
+    type Change = fn(&Machine);
+    let changes: [(&str, Change); 3] = [
+        ("manifest", |machine| machine.change("manifest.json", |bytes| bytes[9] ^= 1)),
+        ("first row", |machine| machine.change("offsets.jsonl", |bytes| bytes[40] ^= 1)),
+        ("index", |machine| machine.remove("offsets.jsonl")),
+    ];
+    for (about, change) in changes {
+        let machine = Machine::full();
+        let process = machine.start();
+        for n in 1..=RECORDS {
+            let entry = Envelope { payload: format!("{:?}", "x".repeat(4_000)).into(), ..entry(n) };
+            match n {
+                1 => process.store.create("s", vec![entry]),
+                _ => process.store.append("s", Expected::Any, vec![entry]),
+            }
+            .unwrap();
+        }
+        process.store.close_all().unwrap();
+        change(&machine);
+        let counting = CountingDisk::new(std::sync::Arc::new(machine.disk.another_process()));
+        let platform = machine.behind(std::sync::Arc::new(counting.clone()));
+        let store = <LogStore>::open_to_look(platform, machine.options.clone());
+        assert_eq!(walk(&store, 10), RECORDS, "{about}");
+        // The pages, and once to make the index again. The rest is what is derived.
+        let read = counting.counts().bytes_read;
+        assert!(read < 3 * segment_bytes(&machine), "{about}: {read}");
+    }
+}
+
+#[test]
+fn a_log_that_was_made_again_is_read_anew_after_another_process_wrote() {
+    let machine = closed();
+    machine.change("manifest.json", |bytes| bytes[9] ^= 1);
+    let store = machine.look();
+    check_reads(&store, "before");
+    let process = machine.start();
+    append(&process.store, "s", ENTRIES + 1);
+    process.store.close_all().unwrap();
+    assert_eq!(numbers(&store, "s"), (1..=ENTRIES + 1).collect::<Vec<_>>());
+    machine.change("manifest.json", |bytes| bytes[9] ^= 1);
+    assert_eq!(numbers(&store, "s"), (1..=ENTRIES + 1).collect::<Vec<_>>());
+}
+
+/// A log of more rows than one opening looks at, with an id table that is larger than one opening looks at.
+fn large() -> Machine {
+    const ROWS: u64 = 6 * bough_log::limits::INDEX_CHECK_ROWS;
+    let machine = Machine::with(|options| options.tail_rows_max = 2);
+    let process = machine.start();
+    process.store.create("s", vec![entry(1)]).unwrap();
+    let numbers: Vec<u64> = (2..=ROWS).collect();
+    for part in numbers.chunks(10_000) {
+        let records: Vec<Envelope<'static>> = part.iter().map(|n| entry(*n)).collect();
+        process.store.append("s", Expected::Any, records).unwrap();
+    }
+    process.store.close_all().unwrap();
+    machine
+}
+
+/// Whatever part of them is damaged, and although nobody reads it and no process writes for long.
+#[test]
+fn damage_anywhere_in_a_large_index_is_mended_by_processes_that_write_little() {
+    let large = large();
+    let tables = large.disk.files().into_iter().filter(|(path, _)| path.as_str().ends_with(".tbl"));
+    let table = tables.max_by_key(|(_, bytes)| bytes.len()).unwrap().0.file_name().to_owned();
+    assert!(large.bytes(&table).len() as u64 > bough_log::limits::TABLE_CHECK_BYTES);
+    for (file, part) in [("offsets.jsonl", 2), ("offsets.jsonl", 3), (&*table, 3), (&*table, 8)] {
+        let machine = large.on(large.disk.copy());
+        machine.change(file, |bytes| {
+            let at = bytes.len() * part / 10;
+            bytes[at] ^= 1;
+        });
+        let damaged = machine.verify("s");
+        assert!(!damaged.is_well() && damaged.lost_nothing(), "{file}: {:?}", damaged.damage);
+        let first = damaged.records + 1;
+        let openings = first.div_ceil(bough_log::limits::INDEX_CHECK_ROWS) + 1;
+        for n in first..=first + openings {
+            let process = machine.start();
+            append(&process.store, "s", n);
+            process.store.close_all().unwrap();
+        }
+        let report = machine.verify("s");
+        assert!(report.is_well(), "{file}, part {part}: {:?}", report.damage);
+    }
 }

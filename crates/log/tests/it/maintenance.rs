@@ -175,6 +175,47 @@ impl Fold for Unfinished {
     }
 }
 
+/// A fold that the caller always brings along: the log must not apply a record beyond the first.
+#[derive(Clone, Debug, PartialEq)]
+struct Brought(u64);
+
+impl Fold for Brought {
+    fn start(_: &str) -> Self {
+        Self(0)
+    }
+
+    fn restore(snapshot: &str) -> Option<Self> {
+        snapshot.parse().ok().map(Self)
+    }
+
+    fn apply(&mut self, record: &StoredEnvelope<'_>) {
+        assert_eq!(record.seq, 1, "the log applied a record that was folded");
+        self.0 = 1;
+    }
+
+    fn snapshot(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+#[test]
+fn a_fold_that_the_caller_brings_is_taken_over() {
+    let machine = Machine::full();
+    let platform = machine.behind(Arc::new(machine.disk.another_process()));
+    let store = <LogStore<Brought>>::open(platform, machine.options.clone()).unwrap();
+    store.create("s", vec![entry(1)]).unwrap();
+    let batch = Batch { records: &[entry(2), entry(3)], fold: Some(Arc::new(Brought(3))) };
+    store.enqueue("s", Expected::Any, &batch).unwrap().wait().unwrap();
+    assert_eq!(*store.read("s").unwrap().fold(), Brought(3));
+    // A log that is built out of sight.
+    let mut staged = store.stage("draft", "t").unwrap();
+    staged.add_folded(vec![entry(1), entry(2)], Arc::new(Brought(2))).unwrap();
+    staged.add_folded(vec![entry(3)], Arc::new(Brought(3))).unwrap();
+    assert_eq!(*staged.store().read("t").unwrap().fold(), Brought(3));
+    staged.publish().unwrap();
+    assert_eq!(store.read("t").unwrap().head().seq, 3);
+}
+
 #[test]
 fn a_log_whose_fold_keeps_the_lock_is_not_closed() {
     let machine = Machine::with(|options| options.open_logs_max = 3);

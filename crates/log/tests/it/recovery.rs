@@ -82,7 +82,10 @@ fn an_unreadable_frame_that_a_row_knows_is_an_acknowledged_record_lost() {
     let damage = machine.verify("s").damage;
     let hit = damage.iter().find(|damage| damage.kind == DamageKind::Acknowledged).unwrap();
     assert_eq!(hit.seq, Some(6), "the record that cannot be read, not the first of its batch");
-    assert!(hit.detail.ends_with("its batch begins with record 4"), "{hit}");
+    assert!(
+        hit.detail.ends_with("record 6 is damaged, and its batch begins with record 4"),
+        "{hit}"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use bough_session::{Entry, SessionId};
-use bough_store::Store;
+use bough_store::ReadStore;
 use serde::Serialize;
 
 use super::walk::{Path, Records, changed, newest};
@@ -14,7 +14,7 @@ use crate::error::Result;
 const DOCUMENT: &str = "bough.session/1";
 
 pub(super) async fn lines(
-    store: &dyn Store,
+    store: &dyn ReadStore,
     session: &SessionId,
     options: &ExportOptions,
     out: &mut (dyn Write + Send),
@@ -31,7 +31,7 @@ pub(super) async fn lines(
 }
 
 pub(super) async fn document(
-    store: &dyn Store,
+    store: &dyn ReadStore,
     session: &SessionId,
     options: &ExportOptions,
     out: &mut (dyn Write + Send),
@@ -42,7 +42,7 @@ pub(super) async fn document(
     out.write_all(b",\"details\":")?;
     put(out, &state.details())?;
     out.write_all(b",\"leaf\":")?;
-    put(out, &options.leaf.clone().or(state.leaf))?;
+    put(out, &options.leaf.clone().or_else(|| state.leaf.clone()))?;
     out.write_all(b",\"entries\":[")?;
     let mut written = Exported::default();
     each_entry(store, session, options, &mut |entry| {
@@ -61,7 +61,7 @@ fn put<T: Serialize>(out: &mut dyn Write, value: &T) -> io::Result<()> {
 
 /// Visits the entries of a branch, or of the whole session in the order in which they were added.
 async fn each_entry(
-    store: &dyn Store,
+    store: &dyn ReadStore,
     session: &SessionId,
     options: &ExportOptions,
     visit: &mut (dyn FnMut(&Entry) -> io::Result<()> + Send),

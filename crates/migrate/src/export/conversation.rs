@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use bough_session::{Format, Loss, RawJson, SessionId, conversation_to_format};
-use bough_store::Store;
+use bough_store::ReadStore;
 use serde::Serialize;
 
 use super::walk::Path;
@@ -25,7 +25,7 @@ struct Document<'a> {
 
 /// Writes the branch as one document. The whole of it is in memory: where a format puts a message depends on those around it.
 pub(super) async fn export(
-    store: &dyn Store,
+    store: &dyn ReadStore,
     session: &SessionId,
     options: &ExportOptions,
     format: Format,
@@ -33,7 +33,7 @@ pub(super) async fn export(
 ) -> Result<Exported> {
     let state = snapshot(store, session).await?.state;
     let mut entries = Vec::new();
-    if let Some(leaf) = options.leaf.clone().or(state.leaf) {
+    if let Some(leaf) = options.leaf.clone().or_else(|| state.leaf.clone()) {
         let mut path = Path::new(store, session, leaf);
         loop {
             let page = path.next().await?;

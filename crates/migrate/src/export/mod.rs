@@ -10,7 +10,7 @@ mod walk;
 use std::io;
 
 use bough_session::{EntryId, Format, SessionId};
-use bough_store::{Snapshot, Store, StoreError, StoreExt};
+use bough_store::{ReadStore, Snapshot, StoreError, StoreExt};
 use serde::Serialize;
 
 pub use pi::write_sqlite;
@@ -73,7 +73,7 @@ pub struct Exported {
 
 /// Writes a session to `out`. Reads page by page: but for a conversation, memory does not grow with the session.
 pub async fn export(
-    store: &dyn Store,
+    store: &dyn ReadStore,
     session: &SessionId,
     options: &ExportOptions,
     out: &mut (dyn io::Write + Send),
@@ -91,7 +91,7 @@ pub async fn export(
     Ok(exported)
 }
 
-async fn snapshot(store: &dyn Store, session: &SessionId) -> Result<Snapshot> {
+async fn snapshot(store: &dyn ReadStore, session: &SessionId) -> Result<Snapshot> {
     let missing = || StoreError::NotFound { session: session.clone() };
     Ok(store.state(session).await?.ok_or_else(missing)?)
 }

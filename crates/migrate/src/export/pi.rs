@@ -7,10 +7,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
+use std::sync::Arc;
 
 use bough_session::SessionState;
 use bough_session::{Bookkeeping, Entry, EntryBody, EntryId, FORMAT_PI, Record, SessionId};
-use bough_store::Store;
+use bough_store::ReadStore;
 use serde_json::{Value, json};
 
 use super::walk::{HiddenEntries, Path, Records, newest};
@@ -26,7 +27,7 @@ use crate::v1::{
 type Sink<'a> = dyn FnMut(&[u8]) -> Result<()> + Send + 'a;
 
 pub(super) async fn export(
-    store: &dyn Store,
+    store: &dyn ReadStore,
     session: &SessionId,
     options: &ExportOptions,
     out: &mut (dyn Write + Send),
@@ -40,7 +41,7 @@ pub(super) async fn export(
 
 /// Writes a whole session as a V1 SQLite database.
 pub async fn write_sqlite(
-    store: &dyn Store,
+    store: &dyn ReadStore,
     session: &SessionId,
     out: &mut (dyn Write + Send),
 ) -> Result<Exported> {
@@ -67,7 +68,7 @@ pub async fn write_sqlite(
 }
 
 async fn lines(
-    store: &dyn Store,
+    store: &dyn ReadStore,
     session: &SessionId,
     options: &ExportOptions,
     sink: &mut Sink<'_>,
@@ -98,7 +99,7 @@ struct Facts {
 }
 
 impl Facts {
-    async fn read(store: &dyn Store, session: &SessionId) -> Result<Self> {
+    async fn read(store: &dyn ReadStore, session: &SessionId) -> Result<Self> {
         let mut facts = Self { version: CURRENT_VERSION, fits_version: true, ..Self::default() };
         let mut records = Records::new(store, session);
         loop {
@@ -183,10 +184,10 @@ fn line_id(entry: &Entry) -> Option<String> {
 }
 
 struct PiFile<'a> {
-    store: &'a dyn Store,
+    store: &'a dyn ReadStore,
     session: &'a SessionId,
     options: &'a ExportOptions,
-    state: SessionState,
+    state: Arc<SessionState>,
     facts: Facts,
 }
 

@@ -9,7 +9,7 @@ use bough_session::{
     AgentMessage, Bookkeeping, Canonical, ContentBlock, CustomPayload, Entry, EntryId, SessionId,
     SessionState,
 };
-use bough_store::{Store, StoreExt};
+use bough_store::{ReadStore, StoreExt};
 use serde_json::Value;
 
 use super::walk::Path;
@@ -19,7 +19,7 @@ use crate::limits::TRANSCRIPT_BRANCHES_MAX;
 use crate::v1::format_iso;
 
 pub(super) async fn export(
-    store: &dyn Store,
+    store: &dyn ReadStore,
     session: &SessionId,
     options: &ExportOptions,
     out: &mut (dyn Write + Send),
@@ -53,7 +53,7 @@ pub(super) async fn export(
 
 /// The entries of a path that were not shown yet.
 async fn branch(
-    store: &dyn Store,
+    store: &dyn ReadStore,
     session: &SessionId,
     leaf: EntryId,
     seen: &mut HashSet<EntryId>,

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use bough_session::{Entry, EntryId, Record, SessionId};
-use bough_store::{PathQuery, PathStart, Position, Store, StoreError, StoreExt, StoredRecord};
+use bough_store::{PathQuery, PathStart, Position, ReadStore, StoreError, StoreExt, StoredRecord};
 
 use crate::error::Result;
 use crate::limits::PAGE_RECORDS;
@@ -15,14 +15,14 @@ fn page() -> usize {
 
 /// The records of a session in order.
 pub(super) struct Records<'a> {
-    store: &'a dyn Store,
+    store: &'a dyn ReadStore,
     session: &'a SessionId,
     after: Position,
     done: bool,
 }
 
 impl<'a> Records<'a> {
-    pub(super) fn new(store: &'a dyn Store, session: &'a SessionId) -> Self {
+    pub(super) fn new(store: &'a dyn ReadStore, session: &'a SessionId) -> Self {
         Self { store, session, after: Position::default(), done: false }
     }
 
@@ -40,7 +40,7 @@ impl<'a> Records<'a> {
 
 /// The entries of a path, from the root to its leaf, each at its newest.
 pub(super) struct Path<'a> {
-    store: &'a dyn Store,
+    store: &'a dyn ReadStore,
     session: &'a SessionId,
     leaf: EntryId,
     start: PathStart<EntryId>,
@@ -50,7 +50,7 @@ pub(super) struct Path<'a> {
 }
 
 impl<'a> Path<'a> {
-    pub(super) fn new(store: &'a dyn Store, session: &'a SessionId, leaf: EntryId) -> Self {
+    pub(super) fn new(store: &'a dyn ReadStore, session: &'a SessionId, leaf: EntryId) -> Self {
         Self { store, session, leaf, start: PathStart::Root, last: None, done: false }
     }
 
@@ -109,7 +109,7 @@ impl HiddenEntries {
 /// Entries whose content was changed after they were added (of all others the record itself is the newest), and those that
 /// were hidden.
 pub(super) async fn changed(
-    store: &dyn Store,
+    store: &dyn ReadStore,
     session: &SessionId,
 ) -> Result<(HashSet<EntryId>, HiddenEntries)> {
     let (mut revised, mut hidden) = (HashSet::new(), HiddenEntries::default());
@@ -131,7 +131,7 @@ pub(super) async fn changed(
 
 /// The entry that a record adds, at its newest.
 pub(super) async fn newest(
-    store: &dyn Store,
+    store: &dyn ReadStore,
     session: &SessionId,
     entry: &Entry,
     revised: &HashSet<EntryId>,

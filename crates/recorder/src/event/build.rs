@@ -3,14 +3,15 @@
 use serde_json::Value;
 
 use super::{
-    AgentEnd, AgentStart, ContinuationKind, InputRejected, MessageEnd, MessageStart,
-    ParallelLoopEnd, ParallelLoopStart, ToolExecutionEnd, ToolExecutionStart, ToolResult, TurnEnd,
-    TurnStart,
+    AgentEnd, AgentStart, ContinuationKind, InputRejected, MessageEnd, MessageStart, MessageUpdate,
+    ParallelLoopEnd, ParallelLoopStart, StreamDelta, ToolExecutionEnd, ToolExecutionStart,
+    ToolResult, TurnEnd, TurnStart,
 };
 use crate::message::{Content, Message, PhiMessage, PhiUsage};
 use crate::model::LoopConfigSnapshot;
 use crate::open_enums::TurnTrigger;
 use crate::time::Timestamp;
+use crate::verbatim::Verbatim;
 
 impl AgentStart {
     /// A loop that begins a conversation.
@@ -62,8 +63,8 @@ impl AgentStart {
 
     /// The same loop, with data of the caller's. `task_name` in it names the task of the session.
     #[must_use]
-    pub fn with_metadata(self, metadata: Value) -> Self {
-        Self { metadata: Some(metadata), ..self }
+    pub fn with_metadata(self, metadata: impl Into<Verbatim<Value>>) -> Self {
+        Self { metadata: Some(metadata.into()), ..self }
     }
 
     fn after(self, parent_loop_id: impl Into<String>, kind: ContinuationKind) -> Self {
@@ -100,6 +101,12 @@ impl AgentEnd {
         let end = Self::without_messages(loop_id, timestamp);
         Self { rejection: Some(reason.into()), ..end }
     }
+
+    /// The same end, with this usage in place of the sum of its messages'.
+    #[must_use]
+    pub fn with_usage(self, usage: impl Into<PhiUsage>) -> Self {
+        Self { usage: usage.into(), ..self }
+    }
 }
 
 impl TurnStart {
@@ -122,6 +129,23 @@ impl TurnEnd {
         let usage = usage_of(&message);
         Self { loop_id: loop_id.into(), message, usage, timestamp, tool_results: Vec::new() }
     }
+
+    /// The same end, with the answers of the tools. Messages that are no answers of tools are left out.
+    #[must_use]
+    pub fn with_tool_results(
+        self,
+        results: impl IntoIterator<Item = impl Into<PhiMessage>>,
+    ) -> Self {
+        let results = results.into_iter().filter_map(|result| result.into().bare());
+        let results = results.filter(|result| matches!(**result, Message::ToolResult { .. }));
+        Self { tool_results: results.collect(), ..self }
+    }
+
+    /// The same end, with this usage in place of its message's.
+    #[must_use]
+    pub fn with_usage(self, usage: impl Into<PhiUsage>) -> Self {
+        Self { usage: usage.into(), ..self }
+    }
 }
 
 impl MessageStart {
@@ -129,6 +153,18 @@ impl MessageStart {
     #[must_use]
     pub fn new(loop_id: impl Into<String>, message: impl Into<PhiMessage>) -> Self {
         Self { loop_id: loop_id.into(), message: message.into() }
+    }
+}
+
+impl MessageUpdate {
+    /// A piece was added to a message, which is given as far as it is known now.
+    #[must_use]
+    pub fn new(
+        loop_id: impl Into<String>,
+        message: impl Into<PhiMessage>,
+        delta: StreamDelta,
+    ) -> Self {
+        Self { loop_id: loop_id.into(), message: message.into(), delta }
     }
 }
 
@@ -147,13 +183,13 @@ impl ToolExecutionStart {
         loop_id: impl Into<String>,
         tool_call_id: impl Into<String>,
         tool_name: impl Into<String>,
-        args: Value,
+        args: impl Into<Verbatim<Value>>,
     ) -> Self {
         Self {
             loop_id: loop_id.into(),
             tool_call_id: tool_call_id.into(),
             tool_name: tool_name.into(),
-            args,
+            args: args.into(),
         }
     }
 }
@@ -165,13 +201,13 @@ impl ToolExecutionEnd {
         loop_id: impl Into<String>,
         tool_call_id: impl Into<String>,
         tool_name: impl Into<String>,
-        result: ToolResult,
+        result: impl Into<Verbatim<ToolResult>>,
     ) -> Self {
         Self {
             loop_id: loop_id.into(),
             tool_call_id: tool_call_id.into(),
             tool_name: tool_name.into(),
-            result,
+            result: result.into(),
             is_error: false,
             child_loop_id: None,
         }
@@ -229,6 +265,12 @@ impl ParallelLoopEnd {
             evaluation_usage: PhiUsage::default(),
             timestamp,
         }
+    }
+
+    /// The same choice, with what choosing cost.
+    #[must_use]
+    pub fn with_usage(self, usage: impl Into<PhiUsage>) -> Self {
+        Self { evaluation_usage: usage.into(), ..self }
     }
 }
 

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{ContinuationKind, StreamDelta, ToolResult, UnknownEvent};
 use crate::message::{Message, PhiMessage, PhiUsage};
 use crate::model::LoopConfigSnapshot;
 use crate::open_enums::TurnTrigger;
 use crate::time::Timestamp;
+use crate::verbatim::{Members, Verbatim};
 
 macro_rules! events {
     ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })+) => {
@@ -51,9 +52,8 @@ macro_rules! events {
                 match type_name {
                     $(stringify!($name) => $name::deserialize(fields).map(Self::from),)+
                     _ => {
-                        let mut fields = Map::deserialize(fields)?;
-                        fields.insert("type".to_owned(), Value::from(type_name));
-                        Ok(Self::Unknown(UnknownEvent::new(fields)))
+                        let Members(fields) = Members::deserialize(fields)?;
+                        Ok(Self::Unknown(UnknownEvent::of_members(type_name, fields)))
                     }
                 }
             }
@@ -68,7 +68,7 @@ macro_rules! events {
                 }
                 match self {
                     $(Self::$name(event) => Tagged::$name(event).serialize(serializer),)+
-                    Self::Unknown(event) => event.fields().serialize(serializer),
+                    Self::Unknown(event) => event.serialize(serializer),
                 }
             }
         }
@@ -92,7 +92,7 @@ events! {
         /// When.
         timestamp: Timestamp,
         /// The caller's own data.
-        metadata: Option<Value>,
+        metadata: Option<Verbatim<Value>>,
         /// The model and settings that it runs with.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         config_snapshot: Option<Box<LoopConfigSnapshot>>,
@@ -132,7 +132,7 @@ events! {
         /// When.
         timestamp: Timestamp,
         /// What the tools answered.
-        tool_results: Vec<Message>,
+        tool_results: Vec<Verbatim<Message>>,
     }
     /// A message begins.
     MessageStart {
@@ -166,7 +166,7 @@ events! {
         /// Which tool.
         tool_name: String,
         /// With what.
-        args: Value,
+        args: Verbatim<Value>,
     }
     /// A tool has something to show already.
     ToolExecutionUpdate {
@@ -177,7 +177,7 @@ events! {
         /// Which tool.
         tool_name: String,
         /// What it has so far.
-        partial_result: ToolResult,
+        partial_result: Verbatim<ToolResult>,
     }
     /// A tool is done.
     ToolExecutionEnd {
@@ -188,7 +188,7 @@ events! {
         /// Which tool.
         tool_name: String,
         /// What it gave back.
-        result: ToolResult,
+        result: Verbatim<ToolResult>,
         /// Whether it failed.
         is_error: bool,
         /// The loop of the sub-agent that it ran.
@@ -293,7 +293,7 @@ events! {
         applied: bool,
         /// Why, or why not.
         #[serde(default)]
-        reason: Value,
+        reason: Verbatim<Value>,
         /// When.
         timestamp: Timestamp,
     }
@@ -304,7 +304,7 @@ events! {
         /// Which turn of it, from 0.
         turn_index: u32,
         /// The request, as it came.
-        payload: Value,
+        payload: Verbatim<Value>,
         /// When.
         timestamp: Timestamp,
     }

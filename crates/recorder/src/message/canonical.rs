@@ -13,7 +13,6 @@ const EXTENSION_KIND: &str = "bough";
 impl From<AgentMessage> for PhiMessage {
     /// The message as an agent's events have it. [`PhiMessage::canonical`] is the way back.
     fn from(message: AgentMessage) -> Self {
-        let whole = |message| Self::extension(EXTENSION_KIND, json_of(message));
         if matches!(message, AgentMessage::Custom(_)) {
             return whole(&message);
         }
@@ -30,7 +29,10 @@ impl PhiMessage {
         if let Self::Extension(extension) = self
             && extension.kind == EXTENSION_KIND
         {
-            return serde_json::from_value(extension.data.clone()).ok();
+            // From the text: the data is a value, which does not hold every number.
+            let whole: Whole<AgentMessage> =
+                serde_json::from_str(&serde_json::to_string(self).ok()?).ok()?;
+            return Some(whole.data);
         }
         let json = RawJson::of(self).ok()?;
         let time = i64::try_from(self.timestamp()).unwrap_or(i64::MAX);
@@ -41,8 +43,19 @@ impl PhiMessage {
     }
 }
 
-fn json_of(message: &AgentMessage) -> Value {
-    serde_json::to_value(message).unwrap_or_default()
+/// An extension message with a message of the store.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Whole<T> {
+    role: String,
+    kind: String,
+    data: T,
+}
+
+fn whole(message: &AgentMessage) -> PhiMessage {
+    let (role, kind) = ("extension".to_owned(), EXTENSION_KIND.to_owned());
+    let text = serde_json::to_string(&Whole { role, kind, data: message });
+    let read = text.and_then(|text| serde_json::from_str(&text));
+    read.unwrap_or_else(|_| PhiMessage::extension(EXTENSION_KIND, Value::Null))
 }
 
 impl LoopRecord {
@@ -120,9 +133,8 @@ mod tests {
 
     #[test]
     fn a_message_of_a_role_that_phi_does_not_have_is_kept_whole() {
-        let notice = json!({ "role": "custom", "custom_type": "note", "timestamp": 1,
-            "content": [{ "type": "text", "text": "Paused" }], "display": "small" });
-        let notice: AgentMessage = serde_json::from_value(notice).unwrap();
+        let notice = r#"{"role":"custom","custom_type":"note","content":[{"type":"text","text":"Paused"}],"display":"small","timestamp":1,"n":123456789012345678901234567890}"#;
+        let notice: AgentMessage = serde_json::from_str(notice).unwrap();
         let phi = PhiMessage::from(notice.clone());
         assert_eq!(phi.as_llm(), None, "no model reads it");
         assert_eq!(phi.canonical(), Some(notice));

@@ -5,19 +5,18 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::{Content, LlmMessage, Message, PhiMessage, PhiUsage, TurnId};
+use super::{Content, LlmMessage, Message, PhiUsage, TurnId};
 use crate::open_enums::PhiStopReason;
 use crate::short::ShortText;
 
 /// The message in a text, if nothing about it is unusual.
-pub(super) fn agent_message(text: &str) -> Option<PhiMessage> {
+pub(super) fn message(text: &str) -> Option<LlmMessage> {
     let usual: Usual = serde_json::from_str(text).ok()?;
-    Some(PhiMessage::Llm(Arc::new(usual.0)))
+    Some(usual.0)
 }
 
 struct Usual(LlmMessage);

@@ -3,11 +3,9 @@
 //! The tag of a message may be anywhere among its keys, so the whole object is read and its known members are moved out
 //! of it; the rest is unknown to this version.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
-use super::{Content, ExtensionMessage, LlmMessage, Message, PhiMessage, PhiUsage, TurnId};
+use super::{Content, ExtensionMessage, LlmMessage, Message, PhiUsage, TurnId};
 use crate::open_enums::PhiStopReason;
 
 type Fields = Map<String, Value>;
@@ -25,7 +23,15 @@ pub(super) enum Unreadable {
     Field { role: String, field: &'static str, expected: &'static str },
 }
 
-pub(super) fn agent_message(value: Value) -> Result<PhiMessage, Unreadable> {
+/// A message by how much of it is known.
+#[derive(Debug)]
+pub(super) enum Read {
+    Llm(LlmMessage),
+    Extension(ExtensionMessage),
+    Other(Value),
+}
+
+pub(super) fn agent_message(value: Value) -> Result<Read, Unreadable> {
     let Value::Object(mut fields) = value else {
         return Err(Unreadable::NotAnObject);
     };
@@ -36,10 +42,10 @@ pub(super) fn agent_message(value: Value) -> Result<PhiMessage, Unreadable> {
     let is_extension = has_kind && fields.contains_key("data");
     let is_known = matches!(role.as_str(), "user" | "assistant" | "toolResult");
     if is_extension && (!is_known || !fields.contains_key("content")) {
-        return Ok(PhiMessage::Extension(Arc::new(extension(role, fields))));
+        return Ok(Read::Extension(extension(role, fields)));
     }
     if !is_known {
-        return Ok(PhiMessage::Other(Arc::new(Value::Object(fields))));
+        return Ok(Read::Other(Value::Object(fields)));
     }
     let message = message(&role, &mut fields)?;
     fields.remove("role");
@@ -47,7 +53,7 @@ pub(super) fn agent_message(value: Value) -> Result<PhiMessage, Unreadable> {
     if turn_id.is_some() {
         fields.remove("turnId");
     }
-    Ok(PhiMessage::Llm(Arc::new(LlmMessage { message, turn_id, extra: fields })))
+    Ok(Read::Llm(LlmMessage { message, turn_id, extra: fields }))
 }
 
 pub(super) fn bare_message(value: Value) -> Result<Message, Unreadable> {

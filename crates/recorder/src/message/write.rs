@@ -256,6 +256,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::message::read::Read;
 
     fn check(text: &str) {
         let message: PhiMessage = serde_json::from_str(text).unwrap();
@@ -299,12 +300,14 @@ mod tests {
             r#"{"content":[],"role":"user","timestamp":1,"turnId":null}"#,
         ] {
             let value = serde_json::from_str(text).unwrap();
-            let thorough = crate::message::read::agent_message(value).unwrap();
-            if let Some(fast) = crate::message::fast::agent_message(text) {
+            let Read::Llm(thorough) = crate::message::read::agent_message(value).unwrap() else {
+                panic!("{text}");
+            };
+            if let Some(fast) = crate::message::fast::message(text) {
                 assert_eq!(fast, thorough, "{text}");
             }
             let message: PhiMessage = serde_json::from_str(text).unwrap();
-            assert_eq!(message, thorough, "{text}");
+            assert_eq!(message, PhiMessage::from(thorough), "{text}");
         }
     }
 

@@ -13,6 +13,7 @@ use crate::model::{LoopRecord, LoopStatus};
 
 impl SessionRecorder {
     pub(super) fn agent_start(&mut self, event: Arc<AgentStart>, report: &mut Report) {
+        self.heard_starts.add(&event.loop_id);
         let known = self.locations.get(&event.loop_id).copied();
         if known.is_some_and(|location| self.is_repeated(location, &event)) {
             let loop_id = event.loop_id.clone();

@@ -111,6 +111,12 @@ impl Live {
         found.is_some_and(|at| late.again.insert(at))
     }
 
+    /// Whether a loop had ended when the session was resumed, or has ended since.
+    pub(super) fn ended_before(&self, slot: Slot) -> bool {
+        let status = self.record(slot).status;
+        self.is_resumed && matches!(status, LoopStatus::Completed | LoopStatus::Rejected)
+    }
+
     /// Ends a loop and adds it to its parent's children, if the parent is in this session.
     pub(super) fn close(&mut self, slot: Slot, status: LoopStatus) {
         self.turns.remove(&slot);

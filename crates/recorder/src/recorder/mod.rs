@@ -97,6 +97,8 @@ pub struct SessionRecorder {
     refused_sessions: RecentIds,
     refused_loops: RecentIds,
     forgotten: RecentIds,
+    /// Loops whose start this recorder received.
+    heard_starts: RecentIds,
     /// Ended loops and groups that are recorded again.
     echoes: Echoes,
     /// Whether repeated events are recorded again: everything in a log was meant to be kept.
@@ -188,18 +190,12 @@ impl SessionRecorder {
             return;
         };
         let slot = location.slot;
-        let is_echo = event.loop_id().is_some_and(|id| self.echoes.loops.contains_key(id));
+        if self.is_of_earlier_recording(location, &event, report) {
+            return;
+        }
         let Some(live) = self.lives.get_mut(&location.session) else {
             return;
         };
-        // For a loop that is recorded again from its start, `echoes` knows the late events.
-        if !is_echo && live.heard_late_before(slot, &event) {
-            report.note(Notice::AlreadyRecorded {
-                session_id: live.session.session_id.clone(),
-                event_type: event.type_name().to_owned(),
-            });
-            return;
-        }
         live.touch();
         self.trace_placed(location);
         let Some(live) = self.lives.get_mut(&location.session) else {

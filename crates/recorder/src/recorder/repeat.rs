@@ -2,7 +2,7 @@
 //!
 //! A loop that starts again with the very same event (its time included) is the same loop, and its repeated events are
 //! skipped. If it had been aborted, it continues where it was aborted. Other events of an ended loop count as events
-//! after its end.
+//! after its end, once the stream has its start.
 
 use std::collections::{HashMap, HashSet};
 
@@ -134,6 +134,35 @@ impl SessionRecorder {
             session_id: live.session.session_id.clone(),
             event_type: event.type_name().to_owned(),
         });
+        true
+    }
+
+    /// Whether an event of a loop that ended in an earlier recording is not to be recorded: because it was, or because the
+    /// stream has not repeated the loop's start. A stream with events before the start of their loop loses them, however
+    /// often it is recorded.
+    pub(super) fn is_of_earlier_recording(
+        &mut self,
+        location: LoopLocation,
+        event: &AgentEvent,
+        report: &mut Report,
+    ) -> bool {
+        let given_id = event.loop_id().unwrap_or_default();
+        let Some(live) = self.lives.get_mut(&location.session) else {
+            return false;
+        };
+        let event_type = event.type_name().to_owned();
+        // For a loop that is recorded again from its start, `echoes` knows the late events.
+        if !self.echoes.loops.contains_key(given_id) && live.heard_late_before(location.slot, event)
+        {
+            let session_id = live.session.session_id.clone();
+            report.note(Notice::AlreadyRecorded { session_id, event_type });
+            return true;
+        }
+        if !live.ended_before(location.slot) || self.heard_starts.contains(given_id) {
+            return false;
+        }
+        let loop_id = live.record(location.slot).loop_id.clone();
+        report.note(Notice::StartNotHeard { loop_id, event_type });
         true
     }
 

@@ -49,6 +49,13 @@ pub enum Notice {
         /// The event's type.
         event_type: String,
     },
+    /// The loop ended in an earlier recording, and the stream has not repeated its start. The event is left out.
+    StartNotHeard {
+        /// The loop.
+        loop_id: String,
+        /// The event's type.
+        event_type: String,
+    },
     /// The event came after its loop had ended. It is kept among the loop's events.
     LateEvent {
         /// The loop.
@@ -143,6 +150,7 @@ impl Notice {
                 | Self::NoLoop { .. }
                 | Self::UnknownSession { .. }
                 | Self::RefusedSession { .. }
+                | Self::StartNotHeard { .. }
                 | Self::GroupDecided { .. }
                 | Self::NotStored { .. }
         )
@@ -165,6 +173,12 @@ impl fmt::Display for Notice {
             Self::RepeatedStart { loop_id } => write!(f, "{loop_id:?} was started twice"),
             Self::AlreadyRecorded { session_id, event_type } => {
                 write!(f, "{event_type} is already recorded in session {session_id:?}")
+            }
+            Self::StartNotHeard { loop_id, event_type } => {
+                write!(
+                    f,
+                    "{event_type} of loop {loop_id:?}, which ended in an earlier recording and has not started in this one"
+                )
             }
             Self::LateEvent { loop_id, event_type } => {
                 write!(f, "{event_type} after the end of its loop {loop_id:?}")

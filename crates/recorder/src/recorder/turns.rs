@@ -10,6 +10,7 @@ use crate::message::{Content, Message, PhiMessage, PhiUsage, TurnId};
 use crate::model::{LoopConfigSnapshot, Turn, config_id_in};
 use crate::open_enums::{PhiStopReason, TurnTrigger};
 use crate::time::Timestamp;
+use crate::verbatim::Verbatim;
 
 /// A turn that has not ended.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub(super) struct PartialTurn {
     input_messages: Vec<PhiMessage>,
     /// The last message of the model.
     output_message: Option<PhiMessage>,
-    request_payload: Option<Value>,
+    request_payload: Option<Verbatim<Value>>,
 }
 
 impl Live {
@@ -70,7 +71,7 @@ impl Live {
         }
     }
 
-    pub(super) fn hear_request(&mut self, slot: Slot, payload: &Value) {
+    pub(super) fn hear_request(&mut self, slot: Slot, payload: &Verbatim<Value>) {
         if let Some(turn) = self.turns.get_mut(&slot) {
             turn.request_payload = Some(payload.clone());
         }
@@ -88,7 +89,7 @@ impl Live {
         let end = Ended {
             given_id: &event.loop_id,
             output_message: event.message.clone(),
-            tool_results: event.tool_results.clone(),
+            tool_results: event.tool_results.iter().cloned().map(PhiMessage::from).collect(),
             usage: event.usage,
             at: event.timestamp,
         };
@@ -117,8 +118,8 @@ impl Live {
             _ => PhiUsage::default(),
         };
         // The answers of its tools arrived as messages; `add_turn` takes them out of the inputs.
-        let heard = turn.input_messages.iter().filter_map(PhiMessage::as_llm);
-        let answers = heard.filter(|message| answers_to(&output_message, message));
+        let answers =
+            turn.input_messages.iter().filter(|message| answers_to(&output_message, message));
         let tool_results = answers.cloned().collect();
         let end = Ended {
             given_id: &event.loop_id,
@@ -150,10 +151,8 @@ impl Live {
         let renamed = |message| renamed(message, end.given_id, &recorded_as);
         let turn_id = TurnId { loop_id: recorded_as.clone(), turn_index: turn.turn_index };
         let inputs = without_results(turn.input_messages, &end.tool_results);
-        let tool_results = end
-            .tool_results
-            .into_iter()
-            .map(|result| PhiMessage::from(result).with_turn_id(Some(turn_id.clone())));
+        let tool_results =
+            end.tool_results.into_iter().map(|result| result.with_turn_id(Some(turn_id.clone())));
         let turn = Turn {
             tool_results: tool_results.collect(),
             turn_id,
@@ -174,7 +173,7 @@ struct Ended<'a> {
     /// The id that the loop came with.
     given_id: &'a str,
     output_message: PhiMessage,
-    tool_results: Vec<Message>,
+    tool_results: Vec<PhiMessage>,
     usage: PhiUsage,
     at: Timestamp,
 }
@@ -191,8 +190,8 @@ pub(super) fn renamed(message: PhiMessage, given_id: &str, recorded_as: &str) ->
 }
 
 /// Whether a message is the answer of a tool that the model called.
-fn answers_to(output: &PhiMessage, message: &Message) -> bool {
-    let Message::ToolResult { tool_call_id, .. } = message else {
+fn answers_to(output: &PhiMessage, message: &PhiMessage) -> bool {
+    let Some(Message::ToolResult { tool_call_id, .. }) = message.as_llm() else {
         return false;
     };
     let content = output.as_llm().map_or(&[][..], |output| output.content());
@@ -201,13 +200,13 @@ fn answers_to(output: &PhiMessage, message: &Message) -> bool {
 
 /// Removes the answers of a turn's own tools from its inputs: they are inputs of the next turn, although they arrive
 /// within this one.
-fn without_results(mut inputs: Vec<PhiMessage>, results: &[Message]) -> Vec<PhiMessage> {
+fn without_results(mut inputs: Vec<PhiMessage>, results: &[PhiMessage]) -> Vec<PhiMessage> {
     inputs.retain(|input| {
         let Some(Message::ToolResult { tool_call_id, .. }) = input.as_llm() else {
             return true;
         };
         !results.iter().any(|result| {
-            matches!(result, Message::ToolResult { tool_call_id: id, .. } if id == tool_call_id)
+            matches!(result.as_llm(), Some(Message::ToolResult { tool_call_id: id, .. }) if id == tool_call_id)
         })
     });
     inputs

@@ -3,7 +3,7 @@
 use crate::event::{
     AgentEnd, AgentEvent, AgentStart, InputRejected, MessageEnd, MessageStart, TurnEnd, TurnStart,
 };
-use crate::message::{Message, PhiMessage};
+use crate::message::PhiMessage;
 use crate::model::{LoopRecord, LoopStatus, Turn};
 
 /// The events of a loop, recorded or made from its record, numbered. A loop that never started has none.
@@ -75,13 +75,13 @@ fn turn_events(record: &LoopRecord, turn: &Turn) -> Vec<AgentEvent> {
         let end = MessageEnd { loop_id: loop_id(), message };
         events.extend([start.into(), end.into()]);
     }
-    let results = turn.tool_results.iter().filter_map(PhiMessage::as_llm);
+    let results = turn.tool_results.iter().filter_map(PhiMessage::bare);
     let end = TurnEnd {
         loop_id: loop_id(),
         message: turn.output_message.clone(),
         usage: turn.usage,
         timestamp: turn.ended_at,
-        tool_results: results.cloned().collect::<Vec<Message>>(),
+        tool_results: results.collect(),
     };
     events.push(end.into());
     events

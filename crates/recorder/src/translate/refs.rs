@@ -1,25 +1,75 @@
 //! References: how a record refers to a message that an entry holds.
 //!
 //! In place of a message an event has `{"$entry": "m_7"}`: the message of that entry. If the event's message has
-//! another turn, or other unknown fields, those are beside it (`turnId`, `extra`). A streamed message is `{"$stream":
-//! "same"}` (the previous one) or `{"$stream": "grown"}` (the previous one with the event's delta).
+//! another turn, or other unknown fields, those are beside it (`turnId`, `extra`). Where messages stand without a turn
+//! (the results of a turn, a request), `$form` says how the message is written there: see [`Form`]. A streamed message is
+//! `{"$stream": "same"}` (the previous one), `{"$stream": "grown"}` (the previous one with the event's delta) or
+//! `{"$stream": "grown ascii"}` (the same, by a writer that escapes all other characters).
+//!
+//! A reference gives back the very bytes of the message that it stands for. Where none does, the event has the message.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
 use bough_session::{EntryId, RawJson};
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::grown::{Escaping, grown};
 use super::json_of;
+use super::splice::Splice;
 use crate::event::{
     AgentEnd, AgentEvent, MessageEnd, MessageStart, MessageUpdate, StreamDelta, TurnEnd,
+    TurnRequest,
 };
-use crate::message::{Content, LlmMessage, Message, PhiMessage, PhiUsage, TurnId};
+use crate::message::{Message, PhiMessage, PhiUsage, TurnId};
 use crate::time::Timestamp;
+use crate::verbatim::Verbatim;
 
 const ENTRY: &str = "$entry";
+const FORM: &str = "$form";
 const STREAM: &str = "$stream";
+const GROWN: [(&str, Escaping); 2] =
+    [("grown", Escaping::Needed), ("grown ascii", Escaping::Ascii)];
+
+/// How a message is written in a place where messages have no turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// The role first, as phi-core writes the results of a turn.
+    Bare,
+    /// With sorted members, as phi-core writes a request.
+    Sorted,
+    /// As the entry has it.
+    Entry,
+}
+
+impl Form {
+    const ALL: [(&str, Self); 3] =
+        [("bare", Self::Bare), ("sorted", Self::Sorted), ("entry", Self::Entry)];
+
+    fn write(self, message: &PhiMessage) -> Option<String> {
+        let written = match (self, message.as_llm()) {
+            (Self::Bare, Some(message)) => serde_json::to_string(message),
+            (Self::Sorted, Some(message)) => {
+                serde_json::to_string(&PhiMessage::from(message.clone()))
+            }
+            (Self::Entry, _) | (_, None) => serde_json::to_string(message),
+        };
+        written.ok()
+    }
+
+    /// The reference to an entry whose message is written as this text. The form is stated if it is not the usual one.
+    fn reference(entry_id: &EntryId, held: &PhiMessage, text: &str, usual: Self) -> Option<Value> {
+        let is_text = |form: Self| form.write(held).is_some_and(|written| written == text);
+        if is_text(usual) {
+            return Some(json!({ENTRY: entry_id.as_str()}));
+        }
+        let (name, _) = Self::ALL.iter().find(|(_, form)| is_text(*form))?;
+        Some(json!({ENTRY: entry_id.as_str(), FORM: name}))
+    }
+}
 
 /// A message that an entry holds.
 #[derive(Clone, Debug)]
@@ -39,7 +89,9 @@ impl KnownMessage {
     pub(super) fn is(&self, message: &PhiMessage) -> bool {
         match (&self.message, message) {
             (Some(PhiMessage::Llm(known)), PhiMessage::Llm(other)) => {
+                let texts = [known.text(), other.text()];
                 known.message == other.message
+                    && (texts == [None, None] || is_same_body(known, other))
             }
             (Some(known), other) => known == other,
             (None, _) => false,
@@ -47,9 +99,21 @@ impl KnownMessage {
     }
 }
 
+/// Whether two messages have the same blocks and the same usage, with their unknown members.
+fn is_same_body(one: &impl Serialize, other: &impl Serialize) -> bool {
+    #[derive(PartialEq, serde::Deserialize)]
+    struct Body {
+        content: Value,
+        #[serde(default)]
+        usage: Value,
+    }
+    let body = |message: String| serde_json::from_str::<Body>(&message).ok();
+    let body_of = |written: serde_json::Result<String>| written.ok().and_then(body);
+    body_of(serde_json::to_string(one)) == body_of(serde_json::to_string(other))
+}
+
 /// The JSON of an event with a reference in place of its message.
-pub(super) fn with_message(event: &AgentEvent, message: Value) -> RawJson {
-    let message = PhiMessage::Other(Arc::new(message));
+pub(super) fn with_message(event: &AgentEvent, message: PhiMessage) -> RawJson {
     match event {
         AgentEvent::MessageStart(start) => {
             json_of(&AgentEvent::from(MessageStart { loop_id: start.loop_id.clone(), message }))
@@ -67,15 +131,15 @@ pub(super) fn with_message(event: &AgentEvent, message: Value) -> RawJson {
 }
 
 /// The JSON of the end of a turn with references in place of its messages.
-pub(super) fn turn_end(turn: &TurnEnd, message: &Value, tool_results: &[Value]) -> RawJson {
+pub(super) fn turn_end(turn: &TurnEnd, message: &PhiMessage, tool_results: &[RawJson]) -> RawJson {
     #[derive(serde::Serialize)]
     struct Light<'a> {
         r#type: &'static str,
         loop_id: &'a str,
-        message: &'a Value,
+        message: &'a PhiMessage,
         usage: PhiUsage,
         timestamp: Timestamp,
-        tool_results: &'a [Value],
+        tool_results: &'a [RawJson],
     }
     json_of(&Light {
         r#type: "TurnEnd",
@@ -88,49 +152,59 @@ pub(super) fn turn_end(turn: &TurnEnd, message: &Value, tool_results: &[Value]) 
 }
 
 /// The JSON of the end of a loop with references in place of its messages.
-pub(super) fn agent_end(end: &AgentEnd, messages: Vec<Value>) -> RawJson {
-    let messages = messages.into_iter();
+pub(super) fn agent_end(end: &AgentEnd, messages: Vec<PhiMessage>) -> RawJson {
     json_of(&AgentEvent::from(AgentEnd {
         loop_id: end.loop_id.clone(),
-        messages: messages.map(|message| PhiMessage::Other(Arc::new(message))).collect(),
+        messages,
         usage: end.usage,
         timestamp: end.timestamp,
         rejection: end.rejection.clone(),
     }))
 }
 
-/// The reference to a message in an event.
-pub(super) fn reference(message: &PhiMessage, known: Option<&KnownMessage>) -> Value {
-    let Some(known) = known else {
-        return serde_json::to_value(message).unwrap_or_default();
+/// The reference to a message in an event; the message itself if no reference gives it back.
+pub(super) fn reference(message: &PhiMessage, known: Option<&KnownMessage>) -> PhiMessage {
+    let held = known.and_then(|known| Some((known, known.message.as_ref()?)));
+    let Some((known, held)) = held else {
+        return message.clone();
     };
     let mut reference = Map::new();
     reference.insert(ENTRY.to_owned(), Value::from(known.entry_id.as_str()));
-    if let (Some(PhiMessage::Llm(held)), PhiMessage::Llm(message)) = (&known.message, message) {
-        if held.turn_id != message.turn_id {
-            reference.insert("turnId".to_owned(), json!(message.turn_id));
-        }
+    if held.turn_id() != message.turn_id() {
+        reference.insert("turnId".to_owned(), json!(message.turn_id()));
+    }
+    if held.kept_text().is_none()
+        && message.kept_text().is_none()
+        && let (PhiMessage::Llm(held), PhiMessage::Llm(message)) = (held, message)
+    {
         if held.extra != message.extra {
             reference.insert("extra".to_owned(), Value::Object(message.extra.clone()));
         }
+        return in_place(Value::Object(reference));
     }
-    Value::Object(reference)
-}
-
-/// The reference to a message in a place where messages have no turn.
-pub(super) fn bare_reference(message: &PhiMessage, known: Option<&KnownMessage>) -> Value {
-    match known {
-        Some(known) => json!({ENTRY: known.entry_id.as_str()}),
-        None => bare(message),
+    let restored = held.clone().with_turn_id(message.turn_id().cloned());
+    if restored.is_written_like(message) {
+        in_place(Value::Object(reference))
+    } else {
+        message.clone()
     }
 }
 
-fn bare(message: &PhiMessage) -> Value {
-    let written = match message.as_llm() {
-        Some(message) => serde_json::to_value(message),
-        None => serde_json::to_value(message),
-    };
-    written.unwrap_or_default()
+/// A reference in the place of a message.
+fn in_place(reference: Value) -> PhiMessage {
+    PhiMessage::Other(Arc::new(reference.into()))
+}
+
+/// The reference to a result of a turn; the result itself if no reference gives it back.
+pub(super) fn result_reference(
+    result: &Verbatim<Message>,
+    known: Option<&KnownMessage>,
+) -> RawJson {
+    let text = json_of(result);
+    let reference = known.and_then(|known| {
+        Form::reference(&known.entry_id, known.message.as_ref()?, text.get(), Form::Bare)
+    });
+    reference.map_or(text, RawJson::from)
 }
 
 /// The JSON of a piece of a streamed message, after the one `before`.
@@ -140,46 +214,24 @@ pub(super) fn streamed(
     before: Option<&PhiMessage>,
 ) -> RawJson {
     let known = before.and_then(|before| {
-        if *before == update.message {
-            Some("same")
-        } else if grown(before, &update.delta).as_ref() == Some(&update.message) {
-            Some("grown")
-        } else {
-            None
+        let is_grown = |(_, escaping): &&(&str, Escaping)| {
+            let grown = grown(before, &update.delta, *escaping);
+            grown.is_some_and(|grown| grown.is_written_like(&update.message))
+        };
+        if before.is_written_like(&update.message) {
+            return Some("same");
         }
+        GROWN.iter().find(is_grown).map(|(how, _)| *how)
     });
     match known {
-        Some(how) => with_message(event, json!({STREAM: how})),
+        Some(how) => with_message(event, in_place(json!({STREAM: how}))),
         None => json_of(event),
     }
 }
 
-/// A message with one more piece, if the piece fits its last block.
-fn grown(before: &PhiMessage, delta: &StreamDelta) -> Option<PhiMessage> {
-    let PhiMessage::Llm(llm) = before else {
-        return None;
-    };
-    let mut llm: LlmMessage = llm.as_ref().clone();
-    let content = llm.message.content_mut();
-    match (content.last_mut(), delta) {
-        (Some(Content::Text { text }), StreamDelta::Text { delta }) => text.push_str(delta),
-        (Some(Content::Thinking { thinking, .. }), StreamDelta::Thinking { delta }) => {
-            thinking.push_str(delta);
-        }
-        (None, StreamDelta::Text { delta }) => {
-            content.push(Content::Text { text: delta.to_string() })
-        }
-        (None, StreamDelta::Thinking { delta }) => {
-            content.push(Content::Thinking { thinking: delta.to_string(), signature: None })
-        }
-        _ => return None,
-    }
-    Some(PhiMessage::Llm(llm.into()))
-}
-
 /// Entries by the message that they hold.
 #[derive(Debug, Default)]
-pub(super) struct Index(HashMap<u64, Vec<(EntryId, Message)>>);
+pub(super) struct Index(HashMap<u64, Vec<(EntryId, PhiMessage)>>);
 
 impl Index {
     pub(super) fn of<'a>(messages: impl Iterator<Item = &'a KnownMessage>) -> Self {
@@ -191,16 +243,20 @@ impl Index {
     }
 
     pub(super) fn add(&mut self, known: &KnownMessage) {
-        if let Some(message) = known.message.as_ref().and_then(PhiMessage::as_llm) {
-            let entries = self.0.entry(digest(message)).or_default();
+        if let Some(message) = &known.message
+            && let Some(llm) = message.as_llm()
+        {
+            let entries = self.0.entry(digest(llm)).or_default();
             entries.push((known.entry_id.clone(), message.clone()));
         }
     }
 
-    fn find(&self, message: &Message) -> Option<&EntryId> {
-        let entries = self.0.get(&digest(message))?;
-        let found = entries.iter().rev().find(|(_, held)| held == message);
-        found.map(|(entry_id, _)| entry_id)
+    /// The reference to the message that this text is.
+    fn reference(&self, text: &str) -> Option<Value> {
+        let message: Message = serde_json::from_str(text).ok()?;
+        let entries = self.0.get(&digest(&message))?;
+        let mut found = entries.iter().rev().filter(|(_, held)| held.as_llm() == Some(&message));
+        found.find_map(|(entry_id, held)| Form::reference(entry_id, held, text, Form::Sorted))
     }
 }
 
@@ -224,22 +280,50 @@ fn digest(message: &Message) -> u64 {
     hasher.finish()
 }
 
-/// A request with references in place of the messages that entries hold.
-pub(super) fn shortened_payload(payload: &Value, index: &Index) -> Value {
-    let mut payload = payload.clone();
-    if let Some(messages) = payload.get_mut("messages").and_then(Value::as_array_mut) {
-        for message in messages {
-            let Ok(read) = serde_json::from_value::<Message>(message.clone()) else {
-                continue;
-            };
-            // Only a message that is restored exactly may be replaced.
-            let comes_back = serde_json::to_value(&read).is_ok_and(|written| written == *message);
-            if let Some(entry_id) = index.find(&read).filter(|_| comes_back) {
-                *message = json!({ENTRY: entry_id.as_str()});
-            }
+/// The JSON of a request with references in place of the messages that entries hold.
+pub(super) fn turn_request(request: &TurnRequest, index: &Index) -> RawJson {
+    let whole = json_of(&AgentEvent::from(request.clone()));
+    let payload = Messages::of(whole.get()).payload;
+    let mut shortened = Splice::new(whole.get());
+    for message in payload.map(|payload| Messages::of(payload.get()).messages()).unwrap_or_default()
+    {
+        if let Some(reference) = index.reference(message.get()) {
+            shortened.replace(message.get(), &reference.to_string());
         }
     }
-    payload
+    RawJson::parse(shortened.finish()).unwrap_or(whole)
+}
+
+/// The members of an event or a request that hold messages, or references to them.
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
+struct Messages<'a> {
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    messages: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_results: Option<&'a RawValue>,
+    #[serde(borrow)]
+    payload: Option<&'a RawValue>,
+    #[serde(borrow)]
+    delta: Option<&'a RawValue>,
+}
+
+impl<'a> Messages<'a> {
+    /// Nothing, if it is no object.
+    fn of(text: &'a str) -> Self {
+        serde_json::from_str(text).unwrap_or_default()
+    }
+
+    fn messages(&self) -> Vec<&'a RawValue> {
+        list(self.messages)
+    }
+}
+
+/// The items of a list; none if it is something else.
+fn list(value: Option<&RawValue>) -> Vec<&RawValue> {
+    value.and_then(|list| serde_json::from_str(list.get()).ok()).unwrap_or_default()
 }
 
 /// The state that reading references needs.
@@ -256,22 +340,7 @@ impl Library {
 
     /// The event of a loop record, with its messages back in their places. `None` if it cannot be read.
     pub(super) fn event(&mut self, loop_id: &str, json: &RawJson) -> Option<AgentEvent> {
-        let mut value: Value = serde_json::from_str(json.get()).ok()?;
-        let delta = value.get("delta").cloned();
-        if let Some(message) = value.get_mut("message") {
-            self.restore(loop_id, message, delta);
-        }
-        for message in array(value.get_mut("messages")) {
-            self.restore(loop_id, message, None);
-        }
-        for message in array(value.get_mut("tool_results")) {
-            self.restore_bare(message);
-        }
-        let payload = value.get_mut("payload");
-        for message in array(payload.and_then(|payload| payload.get_mut("messages"))) {
-            self.restore_bare(message);
-        }
-        let event: AgentEvent = serde_json::from_value(value).ok()?;
+        let event = AgentEvent::from_json(&self.restored(loop_id, json.get())).ok()?;
         let streamed = match &event {
             AgentEvent::MessageStart(start) => Some(&start.message),
             AgentEvent::MessageUpdate(update) => Some(&update.message),
@@ -283,22 +352,45 @@ impl Library {
         Some(event)
     }
 
-    fn restore(&self, loop_id: &str, value: &mut Value, delta: Option<Value>) {
-        let Some(message) = self.find(loop_id, value, delta) else {
-            return;
-        };
-        *value = serde_json::to_value(&message).unwrap_or_default();
+    /// The text of an event with messages in the places of their references.
+    fn restored(&self, loop_id: &str, text: &str) -> String {
+        let event = Messages::of(text);
+        let of_turns = event.message.into_iter().chain(event.messages());
+        let of_turns = of_turns.map(|part| (part, self.message(loop_id, part.get(), event.delta)));
+        let results = list(event.tool_results).into_iter();
+        let results = results.map(|part| (part, self.written(part.get(), Form::Bare)));
+        let request = event.payload.map(|payload| Messages::of(payload.get()).messages());
+        let request = request.into_iter().flatten();
+        let request = request.map(|part| (part, self.written(part.get(), Form::Sorted)));
+        let mut parts: Vec<(&RawValue, String)> = of_turns
+            .chain(results)
+            .chain(request)
+            .filter_map(|(part, restored)| Some((part, restored?)))
+            .collect();
+        // The members of an event may stand in any order.
+        parts.sort_by_key(|(part, _)| part.get().as_ptr().addr());
+        let mut spliced = Splice::new(text);
+        for (part, restored) in parts {
+            spliced.replace(part.get(), &restored);
+        }
+        spliced.finish()
     }
 
-    fn find(&self, loop_id: &str, value: &Value, delta: Option<Value>) -> Option<PhiMessage> {
+    /// The text of the message that a reference in an event stands for.
+    fn message(&self, loop_id: &str, text: &str, delta: Option<&RawValue>) -> Option<String> {
+        let message = self.find(loop_id, &read_reference(text)?, delta)?;
+        serde_json::to_string(&message).ok()
+    }
+
+    fn find(&self, loop_id: &str, value: &Value, delta: Option<&RawValue>) -> Option<PhiMessage> {
         if let Some(how) = value.get(STREAM).and_then(Value::as_str) {
             let before = self.streams.get(loop_id)?;
-            let delta = delta.and_then(|delta| serde_json::from_value(delta).ok());
-            return match (how, delta) {
-                ("same", _) => Some(before.clone()),
-                ("grown", Some(delta)) => grown(before, &delta),
-                _ => None,
-            };
+            if how == "same" {
+                return Some(before.clone());
+            }
+            let (_, escaping) = GROWN.iter().find(|(name, _)| *name == how)?;
+            let delta: StreamDelta = serde_json::from_str(delta?.get()).ok()?;
+            return grown(before, &delta, *escaping);
         }
         let entry_id = value.get(ENTRY)?.as_str()?;
         let mut message = self.entries.get(entry_id)?.clone();
@@ -309,19 +401,27 @@ impl Library {
         if let (Some(Value::Object(extra)), PhiMessage::Llm(llm)) =
             (value.get("extra"), &mut message)
         {
-            Arc::make_mut(llm).extra.clone_from(extra);
+            Arc::make_mut(llm).value_mut().extra.clone_from(extra);
         }
         Some(message)
     }
 
-    fn restore_bare(&self, value: &mut Value) {
-        let entry_id = value.get(ENTRY).and_then(Value::as_str);
-        if let Some(message) = entry_id.and_then(|id| self.entries.get(id)) {
-            *value = bare(message);
-        }
+    /// The text of the message that a reference stands for where messages have no turn.
+    fn written(&self, text: &str, usual: Form) -> Option<String> {
+        let reference = read_reference(text)?;
+        let message = self.entries.get(reference.get(ENTRY)?.as_str()?)?;
+        let form = match reference.get(FORM) {
+            Some(form) => Form::ALL.iter().find(|(name, _)| form == name)?.1,
+            None => usual,
+        };
+        form.write(message)
     }
 }
 
-fn array(value: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
-    value.and_then(Value::as_array_mut).into_iter().flatten()
+/// A reference, if the text is one. The first member of every reference begins with a dollar sign.
+fn read_reference(text: &str) -> Option<Value> {
+    if !text.starts_with("{\"$") {
+        return None;
+    }
+    serde_json::from_str(text).ok()
 }

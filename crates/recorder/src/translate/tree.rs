@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::json_of;
 use super::refs::{self, Index, KnownMessage};
-use crate::event::{AgentEvent, ContinuationKind, TurnRequest};
+use crate::event::{AgentEvent, ContinuationKind};
 use crate::message::PhiMessage;
 use crate::model::{LoopRecord, LoopStatus, RecordedSession};
 
@@ -361,11 +361,11 @@ impl Speaker<'_> {
                 let at = self.find_or_say(&turn.message);
                 let message = self.reference(&turn.message, at);
                 let results = turn.tool_results.iter().map(|result| {
-                    let result = PhiMessage::from(result.clone());
-                    let at = self.find_or_say(&result);
-                    self.bare_reference(&result, at)
+                    let at = self.find_or_say(&PhiMessage::from(result.clone()));
+                    let known = at.and_then(|at| self.branch().messages.get(at));
+                    refs::result_reference(result, known)
                 });
-                let results: Vec<Value> = results.collect();
+                let results: Vec<RawJson> = results.collect();
                 (self.entry_id(at), refs::turn_end(turn, &message, &results))
             }
             AgentEvent::AgentEnd(end) => {
@@ -377,11 +377,7 @@ impl Speaker<'_> {
                     let branches = self.tree.branches.values();
                     Index::of(branches.flat_map(|branch| &branch.messages))
                 });
-                let shortened = TurnRequest {
-                    payload: refs::shortened_payload(&request.payload, index),
-                    ..request.as_ref().clone()
-                };
-                (None, json_of(&AgentEvent::from(shortened)))
+                (None, refs::turn_request(request, index))
             }
             _ => (None, json_of(event)),
         }
@@ -437,7 +433,7 @@ impl Speaker<'_> {
     }
 
     /// All messages of a loop, each matched with the first entry like it that no other was matched with.
-    fn all(&mut self, messages: &[PhiMessage]) -> Vec<Value> {
+    fn all(&mut self, messages: &[PhiMessage]) -> Vec<PhiMessage> {
         let mut next = 0;
         let mut used = HashSet::new();
         let mut references = Vec::with_capacity(messages.len());
@@ -462,12 +458,8 @@ impl Speaker<'_> {
         Some(self.branch().messages.get(at?)?.entry_id.clone())
     }
 
-    fn reference(&mut self, message: &PhiMessage, at: Option<usize>) -> Value {
+    fn reference(&mut self, message: &PhiMessage, at: Option<usize>) -> PhiMessage {
         refs::reference(message, at.and_then(|at| self.branch().messages.get(at)))
-    }
-
-    fn bare_reference(&mut self, message: &PhiMessage, at: Option<usize>) -> Value {
-        refs::bare_reference(message, at.and_then(|at| self.branch().messages.get(at)))
     }
 
     fn with_reference(

@@ -273,7 +273,7 @@ impl Script {
             Some(reply) => reply.clone().with_turn_id(Some(turn_id)),
             None => assistant("never announced", self.ms()),
         };
-        let tool_results = (0..how % 3).map(|call| tool_result(call, self.ms())).collect();
+        let tool_results = (0..how % 3).map(|call| tool_result(call, self.ms()).into()).collect();
         let event = TurnEnd {
             loop_id: self.loops[at].id.clone(),
             message,
@@ -296,7 +296,8 @@ impl Script {
                 content: vec![],
                 details: serde_json::Value::Null,
                 child_loop_id: child.clone().filter(|_| !how.is_multiple_of(3)),
-            },
+            }
+            .into(),
             is_error: false,
             child_loop_id: child,
         };

@@ -4,18 +4,18 @@
 //! word has.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
 use bough_session::Role;
 
+use super::phrase::{excluded, phrase, whole_mark};
 use crate::document::{Document, FieldKind};
 use crate::query::dates::month_of;
-use crate::query::{NameKind, Phrase, Query};
+use crate::query::{NameKind, Query};
 use crate::tokens::{TokenKind, parts, tokenize};
 
 /// The first character of the terms of filters. The tokenizer separates words at it, so no term of
 /// a text has it.
-const SIGN: char = '\u{b6}';
+pub(super) const SIGN: char = '\u{b6}';
 
 /// The character after the sign says which filter, so that a tool is not taken for a model.
 const ROLE: char = 'r';
@@ -67,8 +67,10 @@ pub(super) fn terms(document: &Document, session: i64) -> [String; COLUMNS.len()
             }
         });
     }
+    let mark = whole_mark("");
     for (text, wholes) in columns.iter_mut().zip(wholes) {
         for whole in wholes {
+            text.push_str(&mark);
             text.push_str(&whole);
             text.push(' ');
         }
@@ -120,9 +122,10 @@ fn facet(text: &mut String, kind: char, word: &str) {
 
 fn name(text: &mut String, kind: char, name: &str) {
     parts(name).iter().for_each(|part| facet(text, kind, part));
+    let mark = whole_mark("");
     tokenize(name, |token| {
         if token.kind == TokenKind::Whole {
-            facet(text, kind, token.term);
+            facet(text, kind, &format!("{mark}{}", token.term));
         }
     });
 }
@@ -172,12 +175,12 @@ pub(super) fn months_of(query: &Query, known: &[i64]) -> Vec<i64> {
 pub(super) fn expression(query: &Query, narrowing: &Narrowing) -> String {
     let filters = &query.filters;
     let only_in = only_in(&filters.kinds);
-    let words = query.wanted.iter().map(|wanted| format!("{only_in}{}", phrase(wanted)));
+    let words = query.wanted.iter().map(|wanted| format!("{only_in}{}", phrase("", wanted)));
     let mut wanted: Vec<String> = words.collect();
     let mut unwanted = Vec::new();
     // A word that is excluded in one kind of text may be in another.
     if filters.kinds.is_empty() {
-        unwanted.extend(query.unwanted.iter().map(phrase));
+        unwanted.extend(query.unwanted.iter().filter_map(|phrase| excluded("", phrase)));
     }
     let roles = |roles: &[Role]| any(ROLE, roles.iter().map(|role| role_name(*role)));
     if !filters.roles.is_empty() {
@@ -198,8 +201,11 @@ pub(super) fn expression(query: &Query, narrowing: &Narrowing) -> String {
             NameKind::Model => MODEL,
             NameKind::Agent => AGENT,
         };
-        let list = if filter.is_negated { &mut unwanted } else { &mut wanted };
-        list.push(phrase_of(&format!("{SIGN}{kind}"), &filter.phrase));
+        let mark = format!("{SIGN}{kind}");
+        match filter.is_negated {
+            true => unwanted.extend(excluded(&mark, &filter.phrase)),
+            false => wanted.push(phrase(&mark, &filter.phrase)),
+        }
     }
     if let Some(sessions) = &narrowing.sessions {
         wanted.push(any(SESSION, sessions.iter().map(i64::to_string)));
@@ -225,20 +231,4 @@ pub(super) fn has_terms(query: &Query) -> bool {
 fn any(kind: char, words: impl Iterator<Item = impl AsRef<str>>) -> String {
     let each = words.map(|word| format!("\"{SIGN}{kind}{}\"", word.as_ref()));
     format!("({})", each.collect::<Vec<_>>().join(" OR "))
-}
-
-/// A phrase as an expression.
-pub(super) fn phrase(phrase: &Phrase) -> String {
-    phrase_of("", phrase)
-}
-
-fn phrase_of(mark: &str, phrase: &Phrase) -> String {
-    let marked: Vec<String> = phrase.terms.iter().map(|term| format!("{mark}{term}")).collect();
-    let star = if phrase.is_prefix { " *" } else { "" };
-    let mut text = format!("\"{}\"{star}", marked.join(" "));
-    if let Some(whole) = &phrase.whole {
-        // Writing to a String cannot fail.
-        write!(text, " OR \"{mark}{whole}\"{star}").ok();
-    }
-    format!("({text})")
 }

@@ -14,24 +14,27 @@
 
 mod background;
 mod expression;
+mod files;
 mod narrow;
+mod phrase;
 mod rank;
 mod read;
 mod schema;
 mod write;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use bough_platform::{Clock, Disk, LockError, RelPath};
+use bough_platform::{Clock, Disk, RelPath};
 use bough_session::SessionId;
-use rusqlite::{Connection, MAIN_DB};
+use rusqlite::Connection;
 
 use crate::SearchError;
-use crate::index::{CandidatePage, IndexBatch, IndexLock, IndexedSession, SearchAsk, SearchIndex};
-use crate::limits::{BUSY_TIMEOUT, OPEN_PAUSE, OPEN_RETRIES_MAX, READERS_KEPT};
+use crate::index::{
+    CandidatePage, IndexBatch, IndexCounts, IndexLock, IndexedSession, SearchAsk, SearchIndex,
+};
+use files::{Connections, open_in_memory};
 
 /// The file of the index in a data directory.
 pub const INDEX_FILE: &str = "search.sqlite";
@@ -52,17 +55,7 @@ pub struct IndexFile {
 /// An index in SQLite. Cheap to clone; clones are the same index.
 #[derive(Clone, Debug)]
 pub struct NativeIndex {
-    inner: Arc<Inner>,
-}
-
-#[derive(Debug)]
-struct Inner {
-    file: Option<IndexFile>,
-    /// The file cannot be written: the index is in memory, so that a full disk can be searched.
-    is_unwritable: AtomicBool,
-    /// Opened at the first use: most programs that could search never do.
-    writer: Mutex<Option<Connection>>,
-    readers: Mutex<Vec<Connection>>,
+    inner: Arc<Connections>,
 }
 
 impl NativeIndex {
@@ -89,18 +82,12 @@ impl NativeIndex {
     }
 
     fn with(file: Option<IndexFile>, writer: Option<Connection>) -> Self {
-        let inner = Inner {
-            file,
-            is_unwritable: AtomicBool::new(false),
-            writer: Mutex::new(writer),
-            readers: Mutex::default(),
-        };
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(Connections::new(file, writer)) }
     }
 
     async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Connection) -> Result<T, SearchError> + Send + 'static,
+        work: impl Fn(&mut Connection) -> Result<T, SearchError> + Send + 'static,
     ) -> Result<T, SearchError> {
         let inner = self.inner.clone();
         off_worker(move || inner.with_writer(work)).await
@@ -108,64 +95,10 @@ impl NativeIndex {
 
     async fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, SearchError> + Send + 'static,
+        work: impl Fn(&Connection) -> Result<T, SearchError> + Send + 'static,
     ) -> Result<T, SearchError> {
         let inner = self.inner.clone();
         off_worker(move || inner.with_reader(work)).await
-    }
-}
-
-impl Inner {
-    /// The file that the index is in; none where it is in memory.
-    fn file(&self) -> Option<&IndexFile> {
-        self.file.as_ref().filter(|_| !self.is_unwritable.load(Ordering::Acquire))
-    }
-
-    fn open(&self, file: &IndexFile) -> Result<Connection, SearchError> {
-        match open_writer(file) {
-            Err(SearchError::Unwritable { .. }) => {
-                self.is_unwritable.store(true, Ordering::Release);
-                open_in_memory()
-            }
-            other => other,
-        }
-    }
-
-    fn with_writer<T>(
-        &self,
-        work: impl FnOnce(&mut Connection) -> Result<T, SearchError>,
-    ) -> Result<T, SearchError> {
-        let mut slot = lock(&self.writer);
-        if let (None, Some(file)) = (slot.as_ref(), &self.file) {
-            *slot = Some(self.open(file)?);
-        }
-        let closed = || SearchError::Unavailable { reason: "it is closed".to_owned() };
-        work(slot.as_mut().ok_or_else(closed)?)
-    }
-
-    fn with_reader<T>(
-        &self,
-        work: impl FnOnce(&Connection) -> Result<T, SearchError>,
-    ) -> Result<T, SearchError> {
-        let kept = lock(&self.readers).pop();
-        let reader = match kept {
-            Some(reader) => reader,
-            None => {
-                // Whichever process comes first creates the tables, and sees whether the file can be written.
-                self.with_writer(|_| Ok(()))?;
-                match self.file() {
-                    Some(file) => connect(file)?,
-                    // An index in memory is one connection.
-                    None => return self.with_writer(|writer| work(writer)),
-                }
-            }
-        };
-        let done = work(&reader);
-        let mut readers = lock(&self.readers);
-        if done.is_ok() && readers.len() < READERS_KEPT {
-            readers.push(reader);
-        }
-        done
     }
 }
 
@@ -193,10 +126,18 @@ impl SearchIndex for NativeIndex {
         self.read(move |connection| Ok(read::stale(connection, limit)?)).await
     }
 
+    async fn counts(&self) -> Result<IndexCounts, SearchError> {
+        self.read(|connection| Ok(read::counts(connection)?)).await
+    }
+
     async fn apply(&self, batch: IndexBatch) -> Result<(), SearchError> {
         let inner = self.inner.clone();
         let is_waited_for = batch.is_waited_for;
-        let work = move || inner.with_writer(|connection| write::apply(connection, &batch));
+        let work = move || {
+            inner.with_writer(|connection| write::apply(connection, &batch))?;
+            inner.note_written();
+            Ok(())
+        };
         match is_waited_for {
             true => off_worker(work).await,
             false => background::run(work).await,
@@ -209,22 +150,19 @@ impl SearchIndex for NativeIndex {
     }
 
     async fn clear(&self) -> Result<(), SearchError> {
-        self.write(|connection| Ok(schema::clear(connection)?)).await
+        match self.write(|connection| Ok(schema::clear(connection)?)).await {
+            // It stays damaged while another process has the lock; that one notices that its file is gone.
+            Err(SearchError::Corrupt { .. }) => {
+                let inner = self.inner.clone();
+                off_worker(move || inner.remove()).await
+            }
+            other => other,
+        }
     }
 
     async fn lock(&self) -> Result<Option<IndexLock>, SearchError> {
         let inner = self.inner.clone();
-        off_worker(move || {
-            inner.with_writer(|_| Ok(()))?;
-            let Some(file) = inner.file() else { return Ok(Some(IndexLock::new(()))) };
-            let name = RelPath::parse(&format!("{}.lock", file.name));
-            match file.disk.lock(&name.map_err(std::io::Error::from)?, "search") {
-                Ok(held) => Ok(Some(IndexLock::new(held))),
-                Err(LockError::Held { .. }) => Ok(None),
-                Err(LockError::Io(error)) => Err(error.into()),
-            }
-        })
-        .await
+        off_worker(move || inner.lock()).await
     }
 }
 
@@ -235,83 +173,4 @@ async fn off_worker<T: Send + 'static>(
 ) -> Result<T, SearchError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| Err(SearchError::Unavailable { reason: error.to_string() }))
-}
-
-// After a panic SQLite rolls its own transaction back, so a poisoned lock can be used as it is.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn open_in_memory() -> Result<Connection, SearchError> {
-    let mut writer = Connection::open_in_memory()?;
-    schema::prepare(&mut writer)?;
-    Ok(writer)
-}
-
-fn open_writer(file: &IndexFile) -> Result<Connection, SearchError> {
-    match try_open_writer(file) {
-        Err(SearchError::Corrupt { .. }) => {
-            remove_files(file)?;
-            try_open_writer(file)
-        }
-        other => other,
-    }
-}
-
-fn try_open_writer(file: &IndexFile) -> Result<Connection, SearchError> {
-    // Create it here, with private rights; SQLite gives its side files the same rights.
-    match file.disk.create(&file.name) {
-        Ok(_) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(error.into()),
-    }
-    let mut writer = connect(file)?;
-    // SQLite opens a file that it may not write for reading, and says so only when it is to write.
-    if writer.is_readonly(MAIN_DB)? {
-        return Err(std::io::Error::from(std::io::ErrorKind::ReadOnlyFilesystem).into());
-    }
-    schema::prepare(&mut writer)?;
-    Ok(writer)
-}
-
-/// Opens a connection. Switching a new file to a write-ahead log needs exclusive access, and SQLite does not wait for
-/// that by itself.
-fn connect(file: &IndexFile) -> Result<Connection, SearchError> {
-    for _ in 0..OPEN_RETRIES_MAX {
-        match try_connect(file) {
-            Err(error) if is_busy(&error) => file.clock.sleep(OPEN_PAUSE),
-            other => return Ok(other?),
-        }
-    }
-    Ok(try_connect(file)?)
-}
-
-fn try_connect(file: &IndexFile) -> rusqlite::Result<Connection> {
-    let connection = Connection::open(&file.path)?;
-    connection.busy_timeout(BUSY_TIMEOUT)?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
-    // Enough for a derived file: a power cut may lose the last batches, never the whole file.
-    connection.pragma_update(None, "synchronous", "NORMAL")?;
-    // Fewer checkpoints: each syncs the disk that appends are waiting for.
-    connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
-    connection.set_prepared_statement_cache_capacity(64);
-    Ok(connection)
-}
-
-fn is_busy(error: &rusqlite::Error) -> bool {
-    use rusqlite::ErrorCode;
-    let code = error.sqlite_error_code();
-    matches!(code, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
-}
-
-fn remove_files(file: &IndexFile) -> Result<(), SearchError> {
-    for suffix in ["", "-wal", "-shm"] {
-        let name = RelPath::parse(&format!("{}{suffix}", file.name));
-        match file.disk.remove_file(&name.map_err(std::io::Error::from)?) {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
 }

@@ -7,10 +7,9 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Transaction, params};
 
-use super::expression;
+use super::phrase;
 use super::read::{Ask, limit_of};
 use crate::limits::RANKED_WORD_MAX;
-use crate::query::Phrase;
 
 /// A match whose session is not looked up yet.
 #[derive(Debug)]
@@ -54,9 +53,9 @@ fn fitting(
     (oldest, newest): (i64, i64),
 ) -> rusqlite::Result<HashMap<i64, f64>> {
     let mut telling = Vec::new();
-    for phrase in &ask.query.wanted {
-        let expression = expression::phrase(phrase);
-        if !phrase.is_prefix && is_rare(transaction, &expression)? {
+    for wanted in &ask.query.wanted {
+        let expression = phrase::ranked(wanted);
+        if !wanted.is_prefix && is_rare(transaction, &expression)? {
             telling.push(expression);
         }
     }
@@ -93,11 +92,11 @@ fn together(
     if wanted.len() < 2 || wanted.iter().any(|phrase| phrase.is_prefix) {
         return Ok(HashSet::new());
     }
-    let terms = wanted.iter().flat_map(|phrase| phrase.terms.iter().cloned()).collect();
-    let phrase = Phrase { terms, is_prefix: false, whole: None };
+    let words = wanted.iter().flat_map(|phrase| &phrase.words);
+    let expression = phrase::together("", words, false);
     transaction
         .prepare_cached("SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?")?
-        .query_map(params![expression::phrase(&phrase), oldest, newest], |row| row.get(0))?
+        .query_map(params![expression, oldest, newest], |row| row.get(0))?
         .collect()
 }
 

@@ -7,7 +7,7 @@ use super::narrow::{self, Narrowed};
 use super::rank::{self, Match};
 use super::write::comparable;
 use crate::SearchError;
-use crate::index::{Candidate, CandidatePage, IndexedSession, SearchAsk};
+use crate::index::{Candidate, CandidatePage, IndexCounts, IndexedSession, SearchAsk};
 use crate::limits::RANKED_TOGETHER;
 use crate::query::Query;
 
@@ -70,6 +70,14 @@ pub(super) fn stale(
         .prepare_cached(&format!("{SESSION} WHERE stale LIMIT ?"))?
         .query_map(params![limit_of(limit)], read_session)?
         .collect()
+}
+
+pub(super) fn counts(connection: &Connection) -> rusqlite::Result<IndexCounts> {
+    let one = |sql: &str| connection.prepare_cached(sql)?.query_row([], |row| row.get::<_, u64>(0));
+    Ok(IndexCounts {
+        stale_sessions: one("SELECT count(*) FROM sessions WHERE stale")?,
+        documents: one("SELECT value - 1 FROM facts WHERE name = 'next_doc'")?,
+    })
 }
 
 pub(super) fn limit_of(limit: usize) -> i64 {

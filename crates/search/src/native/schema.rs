@@ -2,7 +2,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 /// Increased whenever the tables, the tokenizer or the content of a document change. An index of another version is
 /// created anew.
-const VERSION: i64 = 4;
+const VERSION: i64 = 5;
 
 // Batches are small and many: merging eight of a size at a time costs less than the default of four, and a search still reads
 // few pieces.

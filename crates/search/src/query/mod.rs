@@ -20,14 +20,22 @@ pub struct Query {
     pub filters: Filters,
 }
 
-/// Terms that follow each other.
+/// Words that follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phrase {
-    /// The terms, in order; never empty.
-    pub terms: Vec<String>,
-    /// Whether the last term is only the beginning of one.
+    /// The words, in order; never empty.
+    pub words: Vec<Word>,
+    /// Whether the last word is only the beginning of one.
     pub is_prefix: bool,
-    /// A word in camel case as one term, which is found as well.
+}
+
+/// A word of a query. It is found by its parts in this order, or by the word as one term: a text may have it in another
+/// case, which has other parts or none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// The terms of its parts, in order; never empty. A word that is not in camel case has one.
+    pub parts: Vec<String>,
+    /// The word as one term; `None` for characters of a script without spaces.
     pub whole: Option<String>,
 }
 

@@ -4,10 +4,12 @@ use bough_session::Role;
 use thiserror::Error;
 
 use super::dates::begin_of_date;
-use super::{NameFilter, NameKind, Phrase, Query};
+use super::{NameFilter, NameKind, Phrase, Query, Word};
 use crate::document::FieldKind;
-use crate::limits::{GRAM_CHARS, PHRASE_TERMS_MAX, QUERY_BYTES_MAX, QUERY_ITEMS_MAX};
-use crate::tokens::{TokenKind, tokenize};
+use crate::limits::{
+    GRAM_CHARS, PHRASE_TERMS_MAX, PREFIX_CHARS_MIN, QUERY_BYTES_MAX, QUERY_ITEMS_MAX,
+};
+use crate::tokens::{Token, TokenKind, tokenize};
 
 /// A query that cannot be read, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -28,6 +30,14 @@ pub enum QueryError {
         "the query is too long; use at most {QUERY_BYTES_MAX} bytes and {QUERY_ITEMS_MAX} words"
     )]
     TooLong,
+    /// A prefix that too many words begin with.
+    #[error(
+        "`{given}` is too short a beginning; give at least {PREFIX_CHARS_MIN} letters of the word before the `*`"
+    )]
+    ShortPrefix {
+        /// The given text.
+        given: String,
+    },
     /// An unknown filter whose name is close to a known one.
     #[error(
         "there is no filter `{given}:`; did you mean `{meant}:`? To look for the text, quote it: \"{given}:\u{2026}\""
@@ -261,47 +271,53 @@ fn kind(text: &str) -> Result<FieldKind, QueryError> {
     })
 }
 
-/// The terms of a word or phrase; `None` when it has none, such as `->`.
+/// The words of a phrase; `None` when it has none, such as `->`.
 fn phrase_of(text: &str, is_quoted: bool) -> Result<Option<Phrase>, QueryError> {
-    let mut terms: Vec<(String, TokenKind)> = Vec::new();
-    let mut whole = None;
-    let mut runs = 0;
-    tokenize(text, |token| match token.kind {
-        TokenKind::Whole => {
-            runs += 1;
-            whole = Some(token.term.to_owned());
-        }
-        kind => terms.push((token.term.to_owned(), kind)),
-    });
+    let mut words = Vec::new();
+    tokenize(text, |token| add_token(&mut words, &token));
+    let mut words: Vec<Word> = words.into_iter().map(|(_, word)| word).collect();
     let asks_prefix = !is_quoted && text.ends_with('*');
-    // A word in camel case that is the whole text is also searched as one term.
-    let whole = whole.filter(|whole| {
-        runs == 1
-            && terms.iter().map(|(term, _)| term.len()).sum::<usize>() >= whole.len()
-            && text.trim_end_matches('*').chars().all(char::is_alphanumeric)
-    });
-    let is_gram = cut_tail(&mut terms);
-    let terms: Vec<String> = terms.into_iter().map(|(term, _)| term).collect();
-    if terms.len() > PHRASE_TERMS_MAX {
+    let is_gram = words.last_mut().is_some_and(cut_tail);
+    if words.iter().map(|word| word.parts.len()).sum::<usize>() > PHRASE_TERMS_MAX {
         return Err(QueryError::TooLong);
     }
+    let last = words.last().and_then(|last| last.whole.as_ref());
+    if asks_prefix && last.is_some_and(|last| last.chars().count() < PREFIX_CHARS_MIN) {
+        return Err(QueryError::ShortPrefix { given: text.to_owned() });
+    }
     let is_prefix = asks_prefix || is_gram;
-    Ok((!terms.is_empty()).then_some(Phrase { terms, is_prefix, whole }))
+    Ok((!words.is_empty()).then_some(Phrase { words, is_prefix }))
 }
 
-/// Drops the last terms of a run of characters at the end of a query: they have fewer characters than a term of the
-/// index and are covered by the terms before them. Returns whether the last remaining term is a prefix.
-fn cut_tail(terms: &mut Vec<(String, TokenKind)>) -> bool {
-    let is_gram = |term: &(String, TokenKind)| term.1 == TokenKind::Gram;
-    let is_short = |term: &(String, TokenKind)| term.0.chars().count() < GRAM_CHARS;
-    while let [.., before, last] = terms.as_slice()
-        && is_gram(last)
-        && is_gram(before)
-        && is_short(last)
-    {
-        terms.pop();
+/// Adds a token to the words before it, each with the place where it starts.
+fn add_token(words: &mut Vec<(usize, Word)>, token: &Token<'_>) {
+    let term = token.term.to_owned();
+    match (token.kind, words.last_mut()) {
+        (TokenKind::Gram, Some((_, last))) if last.whole.is_none() => last.parts.push(term),
+        (TokenKind::Gram, _) => {
+            words.push((token.range.start, Word { parts: vec![term], whole: None }));
+        }
+        (TokenKind::Part, _) => {
+            let word = Word { parts: vec![term.clone()], whole: Some(term) };
+            words.push((token.range.start, word));
+        }
+        (TokenKind::Whole, _) => {
+            // The parts came just before.
+            let first = words.partition_point(|(start, _)| *start < token.range.start);
+            let parts = words.drain(first..).flat_map(|(_, word)| word.parts).collect();
+            words.push((token.range.start, Word { parts, whole: Some(term) }));
+        }
     }
-    terms.last().is_some_and(|last| is_gram(last) && is_short(last))
+}
+
+/// Drops the last terms of characters at the end of a query: they have fewer characters than a term of the index and are
+/// covered by the terms before them. Returns whether the last remaining term is a prefix.
+fn cut_tail(last: &mut Word) -> bool {
+    let is_short = |term: &String| term.chars().count() < GRAM_CHARS;
+    while last.whole.is_none() && last.parts.len() > 1 && last.parts.last().is_some_and(is_short) {
+        last.parts.pop();
+    }
+    last.whole.is_none() && last.parts.last().is_some_and(is_short)
 }
 
 #[cfg(test)]
@@ -314,8 +330,13 @@ mod tests {
         parse_query(text, NOW).unwrap()
     }
 
+    fn parts(phrase: &Phrase) -> String {
+        let parts = phrase.words.iter().flat_map(|word| word.parts.iter().cloned());
+        parts.collect::<Vec<_>>().join(" ")
+    }
+
     fn terms(phrases: &[Phrase]) -> Vec<String> {
-        phrases.iter().map(|phrase| phrase.terms.join(" ")).collect()
+        phrases.iter().map(parts).collect()
     }
 
     #[test]
@@ -328,7 +349,7 @@ mod tests {
     #[test]
     fn identifiers_are_looked_for_in_parts_and_whole() {
         let query = read("parseConfig snake_case par* --force std::fs");
-        assert_eq!(query.wanted[0].whole.as_deref(), Some("parseconfig"));
+        assert_eq!(query.wanted[0].words[0].whole.as_deref(), Some("parseconfig"));
         assert_eq!(terms(&query.wanted), ["parse config", "snake case", "par", "force", "std fs"]);
         assert!(query.wanted[2].is_prefix && !query.wanted[1].is_prefix);
         assert!(query.unwanted.is_empty());
@@ -338,7 +359,7 @@ mod tests {
     fn short_queries_of_unspaced_scripts_are_prefixes() {
         let of = |text: &str| {
             let phrase = read(text).wanted.remove(0);
-            (phrase.terms.join(" "), phrase.is_prefix)
+            (parts(&phrase), phrase.is_prefix)
         };
         assert_eq!(of("\u{672c}"), ("\u{672c}".to_owned(), true));
         assert_eq!(of("\u{65e5}\u{672c}"), ("\u{65e5}\u{672c}".to_owned(), true));
@@ -390,6 +411,12 @@ mod tests {
         assert!(matches!(of("after:soon"), QueryError::BadValue { filter: "after", .. }));
         assert!(matches!(of("x -is:title"), QueryError::NotNegatable { filter: "is" }));
         assert_eq!(of(&"x ".repeat(40)), QueryError::TooLong);
+        for given in ["a*", "src/m*"] {
+            let short = QueryError::ShortPrefix { given: given.to_owned() };
+            assert_eq!([of(given), of(&format!("tool:{given}"))], [short.clone(), short]);
+        }
+        assert!(of("x a*").to_string().contains("at least 2 letters"));
+        assert!(read("ab* fooB* \u{672c}*").wanted.iter().all(|phrase| phrase.is_prefix));
         use QueryError::UnknownFilter;
     }
 }

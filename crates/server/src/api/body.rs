@@ -7,17 +7,20 @@ use http::{HeaderMap, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use super::problem::Problem;
+use crate::app::App;
+use crate::limits::BODY_STALL_TIMEOUT;
+use crate::net::RequestBody;
 
 /// The type of bodies that are lines of JSON.
 pub(super) const NDJSON: &str = "application/x-ndjson";
 
-/// Reads the JSON object in a body of at most `most` bytes; an empty body is an empty object.
+/// Reads the JSON object in a body; an empty body is an empty object.
 pub(crate) async fn read_request(
+    app: &App,
     headers: &HeaderMap,
     body: Body,
-    most: usize,
 ) -> Result<Request, Problem> {
-    let bytes = read_json(headers, body, most).await?;
+    let bytes = read_json(app, headers, body).await?;
     Request::from_body(&bytes).map_err(|error| {
         let detail = match error.classify() {
             serde_json::error::Category::Data => "the body is not a JSON object".to_owned(),
@@ -27,31 +30,62 @@ pub(crate) async fn read_request(
     })
 }
 
-/// Reads a body of at most `most` bytes whose content type is JSON. An empty body may have any content type.
+/// Reads a body within the server's bound whose content type is JSON. An empty body may have any content type.
 pub(crate) async fn read_json(
+    app: &App,
     headers: &HeaderMap,
     body: Body,
-    most: usize,
 ) -> Result<Bytes, Problem> {
+    let most = app.limits().body_bytes;
     let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
     if length.and_then(|text| text.parse::<usize>().ok()).is_some_and(|length| length > most) {
         return Err(too_large(most));
     }
-    let bytes = read_body(body, most).await?;
+    let bytes = read_body(app, body, most).await?;
     if !bytes.is_empty() {
         check_content_type(headers)?;
     }
     Ok(bytes)
 }
 
-async fn read_body(body: Body, most: usize) -> Result<Bytes, Problem> {
-    let collected = Limited::new(body, most).collect().await;
-    collected.map(http_body_util::Collected::to_bytes).map_err(|error| {
-        if error.is::<LengthLimitError>() {
-            return too_large(most);
+/// Reads a body to its end, unless it stops growing, or has waited longest when too many are read at once.
+async fn read_body(app: &App, body: Body, most: usize) -> Result<Bytes, Problem> {
+    let Some(open) = app.bodies.open_waiting(app.limits().requests) else {
+        app.metrics.limited.add(1);
+        return Err(Problem::too_busy("bodies of requests"));
+    };
+    let activity = open.activity();
+    let body = Limited::new(RequestBody::new(body, activity.clone()), most);
+    tokio::select! {
+        read = collect(body, most) => read,
+        () = activity.gives_way() => {
+            app.metrics.limited.add(1);
+            Err(stopped())
         }
-        Problem::bad_request("the body ended before it was complete", "Send it again.")
-    })
+    }
+}
+
+async fn collect(mut body: Limited<RequestBody<Body>>, most: usize) -> Result<Bytes, Problem> {
+    let mut bytes = Vec::new();
+    loop {
+        let frame = tokio::time::timeout(BODY_STALL_TIMEOUT, body.frame()).await;
+        let Some(frame) = frame.map_err(|_| stopped())? else { return Ok(bytes.into()) };
+        let frame = frame.map_err(|error| match error.is::<LengthLimitError>() {
+            true => too_large(most),
+            false => {
+                Problem::bad_request("the body ended before it was complete", "Send it again.")
+            }
+        })?;
+        if let Ok(piece) = frame.into_data() {
+            bytes.extend_from_slice(&piece);
+        }
+    }
+}
+
+fn stopped() -> Problem {
+    let detail = "the rest of the body did not come in time";
+    let hint = "Send the request again, with its whole body at once.";
+    Problem::new(StatusCode::REQUEST_TIMEOUT, "http/timeout", detail, hint)
 }
 
 pub(super) fn too_large(most: usize) -> Problem {

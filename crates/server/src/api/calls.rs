@@ -1,6 +1,5 @@
 //! One HTTP request, one call of a function.
 
-use bough_store::StoreExt;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
@@ -8,8 +7,7 @@ use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, RawPathParams, Request as HttpRequest, State};
 use axum::response::{IntoResponse, Response};
 use bough_service::{
-    Answer, Function, Method, Request, Right, ServiceError, SessionCursor, Tag, TagKind, function,
-    functions, session_version,
+    Answer, Function, Method, Request, Right, ServiceError, Tag, TagKind, function, functions,
 };
 use bough_session::{Incarnation, SessionId};
 use http::header::{CONTENT_TYPE, ETAG, LOCATION};
@@ -18,12 +16,13 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::Value;
 
 use super::body::read_request;
+use super::bounds::check_length;
 use super::conditions::{Conditions, entry_tag, is_known_to_caller, tag};
 use super::fields::{Field, fields, from_query, path_names};
 use super::names::check_names;
 use super::problem::Problem;
-use crate::app::App;
-use crate::config::{LimitsConfig, ends};
+use crate::app::{App, Permit};
+use crate::config::ends;
 use crate::guard::Caller;
 use crate::limits::REQUEST_TIMEOUT;
 
@@ -58,14 +57,16 @@ pub(crate) fn takes_body(method: Option<Method>) -> bool {
 
 /// Handles one request, within the server's bounds.
 pub(crate) async fn answer_call(app: &App, call: Call, request: HttpRequest) -> Response {
-    let limits = app.limits();
-    let Some(permit) = app.requests.take(limits.requests) else {
-        app.metrics.limited.add(1);
-        return Problem::too_busy("requests").into_response();
-    };
-    let answer = within(app, &limits, answer(app, &call, request)).await;
-    drop(permit);
+    let answer = within(app, answer(app, &call, request)).await;
     answer.unwrap_or_else(Problem::into_response)
+}
+
+/// Takes the right to work on a request. Taken once its body is there, so that slow callers keep nobody out.
+pub(crate) fn take_request(app: &App) -> Result<Permit, Problem> {
+    app.requests.take(app.limits().requests).ok_or_else(|| {
+        app.metrics.limited.add(1);
+        Problem::too_busy("requests")
+    })
 }
 
 /// Calls a function by its name: the body is the request, and the response is the function's answer, `null` included.
@@ -78,15 +79,8 @@ pub(crate) async fn answer_by_name(
         return Problem::from(ServiceError::UnknownFunction { function: function_id })
             .into_response();
     };
-    let limits = app.limits();
-    let Some(permit) = app.requests.take(limits.requests) else {
-        app.metrics.limited.add(1);
-        return Problem::too_busy("requests").into_response();
-    };
     let (parts, body) = request.into_parts();
-    let work = call_by_name(&app, function, &parts, body);
-    let answer = within(&app, &limits, work).await;
-    drop(permit);
+    let answer = within(&app, call_by_name(&app, function, &parts, body)).await;
     answer.unwrap_or_else(Problem::into_response)
 }
 
@@ -98,8 +92,9 @@ async fn call_by_name(
 ) -> Result<Response, Problem> {
     let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
     caller.scope.may_call(function)?;
-    from_query(parts.uri.query().unwrap_or_default(), &[]).map_err(bad_query)?;
-    let mut request = read_request(&parts.headers, body, app.limits().body_bytes).await?;
+    from_query(parts.uri.query().unwrap_or_default(), &[])?;
+    let mut request = read_request(app, &parts.headers, body).await?;
+    let _permit = take_request(app)?;
     if let Some(fields) = fields_by_name(function) {
         check_names(&request, fields, &[])?;
     }
@@ -140,10 +135,9 @@ fn replay_header(answer: &Answer) -> HeaderMap {
 /// Does something, unless it takes too long.
 pub(crate) async fn within(
     app: &App,
-    limits: &LimitsConfig,
     work: impl Future<Output = Result<Response, Problem>>,
 ) -> Result<Response, Problem> {
-    let most = ends(limits.request_timeout, REQUEST_TIMEOUT);
+    let most = ends(app.limits().request_timeout, REQUEST_TIMEOUT);
     let Ok(answer) = tokio::time::timeout(most, work).await else {
         app.metrics.limited.add(1);
         let hint = "Repeat the request with the same Idempotency-Key or entry_id.";
@@ -162,13 +156,14 @@ async fn answer(app: &App, call: &Call, request: HttpRequest) -> Result<Response
     let in_path = path_fields(&mut parts).await?;
     let query = parts.uri.query().unwrap_or_default();
     let mut request = if plan.takes_body {
-        from_query(query, &[]).map_err(bad_query)?;
-        let request = read_request(&parts.headers, body, app.limits().body_bytes).await?;
+        from_query(query, &[])?;
+        let request = read_request(app, &parts.headers, body).await?;
         check_names(&request, &plan.fields, &plan.in_path)?;
         request
     } else {
-        Value::Object(from_query(query, &plan.fields).map_err(bad_query)?).into()
+        Value::Object(from_query(query, &plan.fields)?).into()
     };
+    let _permit = take_request(app)?;
     put_path_fields(&mut request, in_path)?;
     let conditions = Conditions::of(plan.function, &parts.headers, &caller, &mut request)?;
     let asked = Asked { plan, caller: &caller, headers: &parts.headers, conditions };
@@ -176,10 +171,6 @@ async fn answer(app: &App, call: &Call, request: HttpRequest) -> Result<Response
     let answer = asked.answer(app, request).await;
     app.count_call(plan.function, begun, answer.is_ok());
     answer
-}
-
-fn bad_query(error: super::fields::QueryError) -> Problem {
-    Problem::bad_request(error.to_string(), "See /docs for the parameters.")
 }
 
 /// The parts of the path that are fields of the request.
@@ -197,6 +188,7 @@ async fn path_fields(parts: &mut Parts) -> Result<Vec<(String, String)>, Problem
 fn put_path_fields(request: &mut Request, in_path: Vec<(String, String)>) -> Result<(), Problem> {
     for (name, text) in in_path {
         check_in_path(&name, &text)?;
+        check_length(&name, &text).map_err(ServiceError::from)?;
         if !request.put(&name, Value::String(text)) {
             let detail = format!("`{name}` in the body is not the one in the path");
             let problem = Problem::bad_request(&*detail, "Leave it out of the body.");
@@ -256,17 +248,12 @@ impl Asked<'_> {
         if !tells_tag {
             return Ok(Before { tag: None, incarnation });
         }
-        let id = request.text("session_id").unwrap_or_default();
-        let store = app.service.store();
-        let state = store.state(&SessionId::from_stored(id)).await.map_err(ServiceError::from)?;
-        let Some(now) = state.filter(|now| self.caller.scope.sees(now.state.metadata.as_ref()))
-        else {
-            return Ok(Before::default());
-        };
-        let incarnation = now.head.incarnation;
-        let cursor = SessionCursor::at(incarnation, now.position);
-        let text = format!("{cursor}.{}", session_version(&now.state));
-        Ok(Before { tag: Some(tag(&text)), incarnation: Some(incarnation) })
+        let id = SessionId::from_stored(request.text("session_id").unwrap_or_default());
+        let version = app.service.session_version(&self.caller.scope, &id).await?;
+        Ok(version.map_or_else(Before::default, |version| Before {
+            tag: Some(tag(&version.to_string())),
+            incarnation: Some(version.incarnation()),
+        }))
     }
 
     fn respond(&self, named: Named, answer: &Answer, before: &Before) -> Result<Response, Problem> {

@@ -6,19 +6,23 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
-use bough_service::{FeedCursor, FeedEvent, FeedItem, ServiceError, StartAt, Subscription};
+use bough_service::{
+    ChangeKind, FeedCursor, FeedEvent, FeedItem, ServiceError, StartAt, Subscription,
+};
 use bough_session::{Incarnation, SessionId};
 use bough_store::Steps;
 use http::HeaderValue;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::request::Parts;
 use serde_json::json;
+use tokio::time::Sleep;
 
 use super::calls::check_in_path;
 use super::event_text::{EventText, SIGN_OF_LIFE};
@@ -30,7 +34,7 @@ use crate::app::{App, Permit};
 use crate::config::ends;
 use crate::guard::Caller;
 use crate::limits::{
-    HEARTBEAT, STREAM_LARGE_EVENT_BYTES, STREAM_PIECE_BYTES, STREAM_PIECE_FEW_BYTES,
+    HEARTBEAT, STREAM_BEAT, STREAM_LARGE_EVENT_BYTES, STREAM_PIECE_BYTES, STREAM_PIECE_FEW_BYTES,
     STREAM_PIECE_ROOM, STREAM_READ_BYTES,
 };
 use crate::net::Activity;
@@ -94,6 +98,7 @@ async fn open(app: App, session: Option<SessionId>, parts: Parts) -> Result<Resp
         reserved,
         needs: 0,
         must_send: false,
+        beat: None,
         _permit: permit,
     };
     Ok(live.into_response())
@@ -105,6 +110,13 @@ const fn session_place(cursor: Option<&FeedCursor>) -> Option<(Incarnation, u64)
         Some(FeedCursor::Session(cursor)) => Some((cursor.incarnation, cursor.position.seq)),
         _ => None,
     }
+}
+
+/// Whether an item adds text to a message.
+fn is_delta(item: &FeedItem) -> bool {
+    let FeedItem::Event(delivery) = item else { return false };
+    let change = delivery.event.change.as_ref();
+    change.is_some_and(|change| matches!(change.kind, ChangeKind::Text(_)))
 }
 
 /// An open stream of events.
@@ -126,6 +138,8 @@ struct Live {
     needs: usize,
     /// Whether the next event is sent in any case, because it cannot be read again.
     must_send: bool,
+    /// Runs after deltas were sent; the next ones wait for its end, so that they are joined.
+    beat: Option<Pin<Box<Sleep>>>,
     _permit: Permit,
 }
 
@@ -167,7 +181,7 @@ impl Live {
             let waited = tokio::select! {
                 biased;
                 () = shutdown.begun() => return None,
-                waited = tokio::time::timeout(self.heartbeat, self.wait()) => waited,
+                waited = tokio::time::timeout(self.heartbeat, self.wait_for_beat()) => waited,
             };
             // Check before anything is sent: a busy stream has no pause in which to check.
             if !self.app.guard.may_stay(&self.caller) {
@@ -188,6 +202,17 @@ impl Live {
             return Some(text.split_to(STREAM_PIECE_BYTES));
         }
         self.ready.pop_front()
+    }
+
+    /// Waits until there is an item, and, if it is a delta that follows others closely, until the beat ends. Cancel safe.
+    async fn wait_for_beat(&mut self) -> Result<(), ServiceError> {
+        self.wait().await?;
+        let is_delta = self.subscription.peek_at_hand().is_some_and(is_delta);
+        if let Some(beat) = self.beat.as_mut().filter(|_| is_delta) {
+            beat.await;
+            self.beat = None;
+        }
+        Ok(())
     }
 
     /// Waits until there is an item. An item that must be read from the store for this reader alone is read once its
@@ -220,7 +245,9 @@ impl Live {
             }
             self.write(&mut text, &item);
         }
-        self.messages.flush(&mut text);
+        if self.messages.flush(&mut text) {
+            self.beat = Some(Box::pin(tokio::time::sleep(STREAM_BEAT)));
+        }
         self.ready = text.into_pieces();
         // Items that the reader did not ask for leave nothing to send.
         if !self.ready.is_empty() {

@@ -1,9 +1,12 @@
 //! The fields of a function's request, from its schema: which are in the path, which in the query, and their types.
 
-use bough_service::Function;
+use bough_service::{Function, ServiceError};
+use bough_session::LimitError;
 use serde_json::{Map, Value};
 
+use super::bounds::{check_length, check_members};
 use super::names::nearest;
+use super::problem::Problem;
 
 /// One field of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,6 +107,17 @@ pub(crate) enum QueryError {
     Twice { name: String },
     #[error("the query has too many parameters")]
     TooMany,
+    #[error(transparent)]
+    TooLong(#[from] LimitError),
+}
+
+impl From<QueryError> for Problem {
+    fn from(error: QueryError) -> Self {
+        match error {
+            QueryError::TooLong(limit) => ServiceError::from(limit).into(),
+            other => Self::bad_request(other.to_string(), "See /docs for the parameters."),
+        }
+    }
 }
 
 /// Makes the fields of a request from a query.
@@ -149,6 +163,16 @@ fn take_pair(
     object.insert(member.to_owned(), value).map_or(Ok(()), |_| Err(twice()))
 }
 
+/// A whole number. JSON Schema counts 5.0 as one.
+fn integer(text: &str) -> Option<Value> {
+    let whole = text.strip_suffix(".0").unwrap_or(text);
+    whole.parse::<i64>().ok().map(Value::from)
+}
+
+fn number(text: &str) -> Option<Value> {
+    serde_json::Number::from_f64(text.parse().ok()?).map(Value::Number)
+}
+
 fn take_field(
     request: &mut Map<String, Value>,
     field: &Field,
@@ -156,22 +180,22 @@ fn take_field(
 ) -> Result<(), QueryError> {
     let wrong = |expected| QueryError::Type { name: field.name.clone(), expected };
     let value = match field.kind {
-        FieldKind::Text => Value::String(text.to_owned()),
-        FieldKind::Integer => {
-            text.parse::<i64>().map(Value::from).map_err(|_| wrong("a whole number"))?
+        FieldKind::Text => {
+            check_length(&field.name, text)?;
+            Value::String(text.to_owned())
         }
-        FieldKind::Number => {
-            let number: f64 = text.parse().map_err(|_| wrong("a number"))?;
-            serde_json::Number::from_f64(number)
-                .map(Value::Number)
-                .ok_or_else(|| wrong("a number"))?
-        }
+        FieldKind::Integer => integer(text).ok_or_else(|| wrong("a whole number"))?,
+        FieldKind::Number => number(text).ok_or_else(|| wrong("a number"))?,
         FieldKind::Boolean => match text {
             "true" | "1" => Value::Bool(true),
             "false" | "0" => Value::Bool(false),
             _ => return Err(wrong("true or false")),
         },
-        FieldKind::Json => serde_json::from_str(text).map_err(|_| wrong("JSON"))?,
+        FieldKind::Json => {
+            let value: Value = serde_json::from_str(text).map_err(|_| wrong("JSON"))?;
+            check_members(&field.name, &value)?;
+            value
+        }
         FieldKind::TextList => {
             let list =
                 request.entry(field.name.clone()).or_insert_with(|| Value::Array(Vec::new()));
@@ -207,6 +231,7 @@ mod tests {
     fn parameters_get_the_types_of_the_schema() {
         check("", json!({}));
         check("limit=5&order=created_asc", json!({"limit": 5, "order": "created_asc"}));
+        check("limit=5.0", json!({"limit": 5}));
         check("metadata=%7B%22owner%22%3A%22u%22%7D", json!({"metadata": {"owner": "u"}}));
         check("metadata.owner=u_1&metadata.n=5", json!({"metadata": {"owner": "u_1", "n": 5}}));
         check("cursor=a%2Bb%3D", json!({"cursor": "a+b="}));
@@ -227,6 +252,7 @@ mod tests {
         let refusal = |query: &str| from_query(query, &list_fields()).unwrap_err().to_string();
         assert!(refusal("limt=5").contains("no parameter `limt` here: did you mean `limit`?"));
         assert!(refusal("limit=five").contains("a whole number"));
+        assert!(refusal("limit=5.5").contains("a whole number"));
         assert!(refusal("limit=5&limit=6").contains("more than once"));
         assert!(refusal("metadata=owner").contains("JSON"));
         assert!(refusal("metadata.a=1&metadata.a=2").contains("more than once"));

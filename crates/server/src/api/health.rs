@@ -4,8 +4,13 @@ use axum::extract::{Extension, State};
 use axum::response::Response;
 use bough_service::Right;
 use bough_service::api::{ReloadStatus, SearchStatusRequest, StatsRequest, StatsResponse};
+use bough_session::limits::{
+    BATCH_BYTES_MAX, BATCH_RECORDS_MAX, ENTRY_ID_BYTES_MAX, MESSAGE_BYTES_MAX, METADATA_BYTES_MAX,
+    SESSION_ID_BYTES_MAX, STATE_FORKS_MAX, STATE_OPEN_STREAMS_MAX,
+};
+use bough_store::limits::{DELTA_BYTES_MAX, RECORD_BYTES_MAX};
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::pages::json_page;
 use super::problem::Problem;
@@ -14,7 +19,7 @@ use crate::guard::Caller;
 use crate::inspection::Verification;
 use crate::tasks::verify_store;
 
-/// Health as a caller gets it: its own sessions, and the server's counts if it may see metrics. Causes of errors may
+/// Health as a caller gets it: its own sessions, and the server's counts if it may see metrics and every session. Causes of errors may
 /// name paths and addresses, so only administrators get them.
 pub(crate) async fn health(
     State(app): State<App>,
@@ -27,14 +32,15 @@ pub(crate) async fn health(
     let trouble = app.health.trouble();
     let is_ready = trouble.is_none() && !app.shutdown.has_begun();
     let is_admin = scope.has(Right::Admin);
-    let sees_all = scope.has(Right::Metrics);
+    let sees_sessions = scope.sees_every_session();
+    let sees_all = scope.has(Right::Metrics) && sees_sessions;
     let verification = if sees_all { verification(&app, is_admin).await } else { Value::Null };
     let body = json!({
         "status": if is_ready { "ready" } else { "not ready" },
         "version": env!("CARGO_PKG_VERSION"),
         "uptime_ms": u64::try_from(app.clock.monotonic().as_millis()).unwrap_or(u64::MAX),
         "draining": app.shutdown.has_begun(),
-        "store": store(&app, &sums, trouble.filter(|_| is_admin), sees_all),
+        "store": store(&app, &sums, trouble.filter(|_| is_admin), (sees_sessions, sees_all)),
         "verification": verification,
         "search": search,
         "config": config(reload, is_admin),
@@ -45,18 +51,56 @@ pub(crate) async fn health(
     Ok(json_page(StatusCode::OK, &body))
 }
 
-fn store(app: &App, sums: &StatsResponse, trouble: Option<String>, sees_all: bool) -> Value {
+fn store(
+    app: &App,
+    sums: &StatsResponse,
+    trouble: Option<String>,
+    (sees_sessions, sees_all): (bool, bool),
+) -> Value {
+    if sees_all {
+        app.inspection.refresh_measurement(app.clock.now_ms());
+    }
     let measured = app.inspection.measured().filter(|_| sees_all);
     json!({
         "kind": app.service.store().capabilities().name,
         "is_reachable": app.health.trouble().is_none(),
         "trouble": trouble,
         "sessions": sums.sessions,
-        "reopened_sessions": app.service.reopened_sessions(),
+        "reopened_sessions": if sees_sessions { app.service.reopened_sessions() } else { 0 },
         "size": measured.map(|measured| measured.size),
         "checkpoints": measured.map(|measured| measured.checkpoints),
+        "limits": store_limits(),
     })
 }
+
+/// What a store holds at the most, whatever is configured.
+fn store_limits() -> Value {
+    let limits: Map<String, Value> =
+        STORE_LIMITS.iter().map(|(name, limit, _)| ((*name).to_owned(), json!(limit))).collect();
+    Value::Object(limits)
+}
+
+/// Each bound with its name and what it means.
+pub(super) const STORE_LIMITS: [(&str, usize, &str); 10] = [
+    ("record_bytes", RECORD_BYTES_MAX, "Bytes of one record as it is stored."),
+    ("batch_records", BATCH_RECORDS_MAX, "Records that are written together."),
+    ("batch_bytes", BATCH_BYTES_MAX, "Bytes of those."),
+    ("message_bytes", MESSAGE_BYTES_MAX, "Bytes of one message or document."),
+    ("session_id_bytes", SESSION_ID_BYTES_MAX, "Bytes of the id of a session."),
+    ("entry_id_bytes", ENTRY_ID_BYTES_MAX, "Bytes of the id of an entry."),
+    ("metadata_bytes", METADATA_BYTES_MAX, "Bytes of the metadata of a session."),
+    (
+        "listed_branches",
+        STATE_FORKS_MAX,
+        "Branches of a session that are found without reading it; the oldest are left out.",
+    ),
+    (
+        "streams_per_session",
+        STATE_OPEN_STREAMS_MAX,
+        "Messages of a session that may stream at the same time.",
+    ),
+    ("delta_bytes", DELTA_BYTES_MAX, "Bytes of one delta of a message that streams."),
+];
 
 /// Begins a verification of every byte of the store, unless one is running already. `/v1/health` shows the result.
 pub(crate) async fn verify(

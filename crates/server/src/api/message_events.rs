@@ -141,10 +141,10 @@ impl MessageEvents {
         true
     }
 
-    /// Writes the held delta.
-    pub(crate) fn flush(&mut self, text: &mut EventText) {
-        let Some(Held { delivery, delta }) = self.held.take() else { return };
-        let EventPayload::MessageUpdated(updated) = &delivery.event.payload else { return };
+    /// Writes the held delta; `false` if none is held.
+    pub(crate) fn flush(&mut self, text: &mut EventText) -> bool {
+        let Some(Held { delivery, delta }) = self.held.take() else { return false };
+        let EventPayload::MessageUpdated(updated) = &delivery.event.payload else { return false };
         let call = delta.call.as_ref();
         let data = Delta {
             session_id: self.session_of(&delivery.event),
@@ -157,6 +157,7 @@ impl MessageEvents {
             revision: updated.revision,
         };
         text.event(DELTA, &delivery, &data);
+        true
     }
 
     fn write_change(

@@ -2,6 +2,7 @@
 
 mod body;
 mod body_lines;
+mod bounds;
 mod calls;
 mod conditions;
 mod delta_lines;
@@ -24,7 +25,8 @@ mod stream_bytes;
 mod stream_request;
 
 pub(crate) use body::read_json;
-pub(crate) use calls::within;
+pub(crate) use calls::{take_request, within};
+pub(crate) use names::nearest;
 pub(crate) use problem::{EXAMPLE_MESSAGE, Problem, ProblemCode};
 pub(crate) use router::http_router;
 pub(crate) use stream_bytes::StreamBytes;

@@ -43,10 +43,7 @@ pub(crate) async fn record(State(app): State<App>, request: Request) -> Result<R
     let hint = "Send `recording_id`: events that were recorded are not recorded again.";
     refuse_key(&parts.headers, hint)?;
     check_content_type(&parts.headers)?;
-    let asked = from_query(parts.uri.query().unwrap_or_default(), &record_fields());
-    let asked = asked.map_err(|error| {
-        Problem::bad_request(error.to_string(), "See /docs for the parameters.")
-    })?;
+    let asked = from_query(parts.uri.query().unwrap_or_default(), &record_fields())?;
     let mut next: RecordRequest = CallRequest::from(with_events(asked)).parse()?;
     // A recording without a name cannot be continued, so it ends with the body.
     let finish = next.finish.take().unwrap_or(next.recording_id.is_empty());

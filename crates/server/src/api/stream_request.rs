@@ -32,9 +32,7 @@ impl StreamRequest {
     ) -> Result<Self, Problem> {
         let mut known = stream_fields();
         known.retain(|field| session.is_none() || field.name != "session_id");
-        let mut asked = from_query(query, &known).map_err(|error| {
-            Problem::bad_request(error.to_string(), "See /docs for the parameters.")
-        })?;
+        let mut asked = from_query(query, &known)?;
         let in_query = asked.remove("session_id");
         let in_query = in_query.as_ref().and_then(Value::as_str).map(SessionId::from_stored);
         let session = session.or(in_query);

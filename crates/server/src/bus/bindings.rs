@@ -60,10 +60,13 @@ impl Bus {
 
     /// Binds a function to one of our own types in the words of SDK 0.26.
     pub(super) async fn observe(&self, connection: &Arc<Connection>, frame: ObserveFrame) {
-        let id = frame.binding.id.clone();
+        let (id, target) = (frame.binding.id.clone(), frame.binding.function_id.clone());
         let error = self.try_observe(connection, frame).await.err();
         let error = error.map(|(code, reason)| wire::error_body(code, &reason));
-        connection.send(wire::observe_result(&id, error)).await;
+        let namespace = namespace_key(&connection.caller.scope);
+        let is_hosted =
+            self.own_function(&target).is_some() || self.host(&namespace, &target).is_some();
+        connection.send(wire::observe_result(&id, is_hosted, error)).await;
     }
 
     async fn try_observe(
@@ -85,6 +88,19 @@ impl Bus {
         }
         let bound = self.bind_session(connection, binding, own_type).await;
         bound.map_err(|reason| ("INVALID_ARGS", reason))
+    }
+
+    /// Notifies the observers whose target has a host from now on.
+    pub(super) fn notify_observers(&self, connection: &Connection, function_id: &str) {
+        let waiting: Vec<_> = self.in_namespace(connection, |namespace| {
+            let bound = namespace.triggers.values().filter(|bound| {
+                bound.frame.observer.is_some() && bound.frame.function_id == function_id
+            });
+            bound.map(|bound| (bound.connection.clone(), bound.frame.id.clone())).collect()
+        });
+        for (observer, id) in waiting {
+            observer.notify(wire::observer_active(&id));
+        }
     }
 
     pub(super) async fn unobserve(&self, connection: &Connection, id: &str) {

@@ -3,7 +3,6 @@
 use async_trait::async_trait;
 use bough_service::limits::{EVENT_ANSWER_WAIT, EVENT_RETRY_PAUSE};
 use bough_service::{Called, EventSink, FeedEvent, Function, Scope, TriggerType};
-use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::Bus;
@@ -72,7 +71,8 @@ impl EventCaller {
         };
         let payload = self.trigger_type.payload(event);
         if host.takes_bytes().is_some_and(|most| payload.len() >= most) {
-            tracing::warn!(bytes = payload.len(), "an event is larger than its subscriber takes");
+            // It would be as large the next time.
+            self.missed("too_large");
             return Called::Taken;
         }
         let id = self.bus.fresh_id();
@@ -80,8 +80,6 @@ impl EventCaller {
         // It waits before it is sent: no answer can come too early.
         self.bus.begin_event_call(&self.namespace, id, &host, answer);
         let _waiting = Waiting { bus: &self.bus, namespace: &self.namespace, id };
-        let function = Value::String(self.frame.function_id.clone());
-        let metadata = self.frame.metadata.as_ref();
         let payload = match self.frame.observer {
             Some(Deliver::Envelope) => {
                 let now = self.bus.app().clock.now_ms();
@@ -89,7 +87,7 @@ impl EventCaller {
             }
             _ => payload,
         };
-        let text = wire::deliver(id, &function, &payload, &self.bus.name(), metadata);
+        let text = wire::deliver(id, &self.frame, &payload, &self.bus.name());
         if !host.send_event(text).await {
             return Called::Absent;
         }

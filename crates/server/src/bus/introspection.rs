@@ -301,7 +301,7 @@ impl Catalogue<'_> {
                 "os": std::env::consts::OS,
                 "status": "connected",
                 "function_count": self.own_functions().count(),
-                "connected_at_ms": 0,
+                "connected_at_ms": self.bus.0.since_ms,
                 "active_invocations": 0,
                 "isolation": null,
                 "ip_address": null,

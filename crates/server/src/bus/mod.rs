@@ -42,6 +42,8 @@ struct Inner {
     has_sessions: bool,
     /// Our own name on it.
     id: BusId,
+    /// Since when it is there.
+    since_ms: i64,
     ids: Ids,
     namespaces: Mutex<HashMap<String, Namespace>>,
     /// Bindings to our own types.
@@ -64,6 +66,7 @@ impl Bus {
     ) -> std::io::Result<Self> {
         let ids = Ids::new(entropy)?;
         Ok(Self(Arc::new(Inner {
+            since_ms: app.clock.now_ms(),
             app,
             has_sessions,
             id: ids.fresh(),
@@ -201,11 +204,14 @@ impl Bus {
             connection.notify(wire::function_refused(&id, &self.name()));
             return;
         }
-        let is_taken = self.in_namespace(connection, |namespace| {
-            namespace.add_function(connection, id.clone(), info)
+        let (was_hosted, is_taken) = self.in_namespace(connection, |namespace| {
+            let was_hosted = namespace.host(&id).is_some();
+            (was_hosted, namespace.add_function(connection, id.clone(), info))
         });
         if !is_taken {
             connection.notify(wire::function_refused(&id, &connection.id.to_string()));
+        } else if !was_hosted {
+            self.notify_observers(connection, &id);
         }
         self.0.function_changes.send_modify(|count| *count += 1);
     }

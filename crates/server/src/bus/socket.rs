@@ -30,7 +30,7 @@ use crate::limits::{
     BUS_CALLS_PER_CONNECTION, BUS_CLOSE_TIMEOUT, BUS_PING_AFTER, BUS_SILENT_MAX,
     BUS_WRITE_BUFFER_BYTES,
 };
-use crate::net::Peer;
+use crate::net::{OpenConnection, Peer};
 
 type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
@@ -61,7 +61,7 @@ struct Arrival {
     remote: String,
     reattach_token: BusId,
     config: WebSocketConfig,
-    open: crate::net::OpenConnection,
+    open: OpenConnection,
 }
 
 impl Arrival {
@@ -102,8 +102,7 @@ impl Arrival {
         let ids = (bus.0.ids.fresh(), self.reattach_token);
         let now = bus.app().clock.now_ms();
         let (connection, outgoing) = Connection::new(ids, self.caller, self.remote, now);
-        converse(bus, Arc::new(connection), outgoing, socket).await;
-        drop(self.open);
+        converse(bus, Arc::new(connection), outgoing, socket, self.open).await;
     }
 
     async fn ignore(self, bus: Bus) {
@@ -156,7 +155,13 @@ fn not_a_websocket() -> Problem {
 }
 
 /// Reads and writes until the connection ends, then removes everything that it registered.
-async fn converse(bus: Bus, connection: Arc<Connection>, outgoing: Outgoing, socket: Socket) {
+async fn converse(
+    bus: Bus,
+    connection: Arc<Connection>,
+    outgoing: Outgoing,
+    socket: Socket,
+    open: OpenConnection,
+) {
     let (sink, mut stream) = socket.split();
     bus.enter(&connection);
     tracing::debug!(worker = %connection.id, "a worker connected");
@@ -164,14 +169,23 @@ async fn converse(bus: Bus, connection: Arc<Connection>, outgoing: Outgoing, soc
     let shutdown = bus.app().shutdown.clone();
     let closing = outgoing.closing.clone();
     let writing = tokio::spawn(write(sink, outgoing));
+    let calls = Arc::new(Semaphore::new(BUS_CALLS_PER_CONNECTION));
     tokio::select! {
-        () = read(&bus, &connection, &mut stream) => {}
+        () = read(&bus, &connection, &mut stream, &calls) => {}
         () = is_closing(closing) => {}
         () = shutdown.begun() => {}
     }
     bus.leave(&connection);
+    if shutdown.has_begun() {
+        answer_all(&calls).await;
+    }
     connection.close();
-    match tokio::time::timeout(BUS_CLOSE_TIMEOUT, writing).await {
+    let written = tokio::time::timeout(BUS_CLOSE_TIMEOUT, writing).await;
+    // Nothing is done for this connection any more: a server that ends can close its store, and a successor write,
+    // whether or not the peer answers the close.
+    let _closing = bus.app().bus_closing.open(usize::MAX);
+    let open = Some(open).filter(|_| !shutdown.has_begun());
+    match written {
         Ok(Ok(sink)) => drain(stream, sink).await,
         Ok(Err(_)) => {}
         Err(_) => {
@@ -179,6 +193,14 @@ async fn converse(bus: Bus, connection: Arc<Connection>, outgoing: Outgoing, soc
         }
     }
     tracing::debug!(worker = %connection.id, "a worker is gone");
+    drop(open);
+}
+
+/// Waits until the running calls of a connection are answered.
+async fn answer_all(calls: &Semaphore) {
+    let all = u32::try_from(BUS_CALLS_PER_CONNECTION).unwrap_or(u32::MAX);
+    // One that waits for another worker may never be answered.
+    let _ = tokio::time::timeout(BUS_CLOSE_TIMEOUT, calls.acquire_many(all)).await.is_ok();
 }
 
 /// Waits until the connection is to be closed.
@@ -201,8 +223,12 @@ async fn drain(stream: SplitStream<Socket>, sink: SplitSink<Socket, Message>) {
     let _ = tokio::time::timeout(BUS_CLOSE_TIMEOUT, drained).await.is_ok();
 }
 
-async fn read(bus: &Bus, connection: &Arc<Connection>, stream: &mut SplitStream<Socket>) {
-    let calls = Arc::new(Semaphore::new(BUS_CALLS_PER_CONNECTION));
+async fn read(
+    bus: &Bus,
+    connection: &Arc<Connection>,
+    stream: &mut SplitStream<Socket>,
+    calls: &Arc<Semaphore>,
+) {
     loop {
         let message = match tokio::time::timeout(BUS_SILENT_MAX, stream.next()).await {
             Ok(Some(Ok(message))) => message,
@@ -226,7 +252,7 @@ async fn read(bus: &Bus, connection: &Arc<Connection>, stream: &mut SplitStream<
             }
             _ => continue,
         };
-        take(bus, connection, text, &calls).await;
+        take(bus, connection, text, calls).await;
     }
 }
 

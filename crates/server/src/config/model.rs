@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use bough_service::compaction::{CompactionSettings, ModelWindows};
 use bough_service::limits::{IDEMPOTENCY_KEYS, STREAM_ABANDONED_AFTER};
 use bough_session::limits::{PAGE_DEFAULT, PAGE_MAX};
 use schemars::JsonSchema;
@@ -44,7 +45,7 @@ pub struct Config {
     pub allow: AllowConfig,
     /// Bearer tokens.
     pub tokens: TokensConfig,
-    /// When and how sessions are summarised; read by the command line.
+    /// When and how sessions are summarised.
     pub compaction: CompactionConfig,
     /// What recorded sessions say of themselves; read by the command line.
     pub session: SessionConfig,
@@ -299,6 +300,19 @@ impl Default for CompactionConfig {
             keep_recent_tokens: 20_000,
             command: Vec::new(),
             windows: BTreeMap::new(),
+        }
+    }
+}
+
+impl CompactionConfig {
+    /// The settings of the service that this asks for.
+    #[must_use]
+    pub fn settings(&self) -> CompactionSettings {
+        CompactionSettings {
+            enabled: self.enabled,
+            reserve_tokens: self.reserve_tokens,
+            keep_recent_tokens: self.keep_recent_tokens,
+            windows: ModelWindows::with(&self.windows),
         }
     }
 }

@@ -7,7 +7,17 @@ use http::{HeaderMap, Version};
 use crate::net::Peer;
 
 /// Headers that a proxy adds.
-const NAMES: [&str; 3] = ["forwarded", "via", "x-real-ip"];
+const NAMES: [&str; 9] = [
+    "cf-connecting-ip",
+    "fastly-client-ip",
+    "forwarded",
+    "true-client-ip",
+    "via",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-envoy-external-address",
+    "x-real-ip",
+];
 /// The prefix of the other headers.
 const PREFIX: &str = "x-forwarded-";
 
@@ -42,7 +52,7 @@ mod tests {
             assert_eq!(passed_on(&["192.0.2.1".parse().unwrap()]), expected, "{name}");
             assert!(!passed_on(&[peer.remote.ip()]), "{name}");
         };
-        for name in ["forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-proto"] {
+        for name in NAMES.into_iter().chain(["x-forwarded-for", "x-forwarded-proto"]) {
             check(name, Version::HTTP_11, true);
         }
         check("user-agent", Version::HTTP_11, false);

@@ -20,6 +20,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use super::Refusal;
 use crate::api::{Problem, ProblemCode};
 use crate::app::App;
+use crate::limits::HEADER_BYTES_MAX;
 use crate::net::Peer;
 
 /// Names a request in its answer and in the log.
@@ -49,7 +50,7 @@ async fn guard(
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_else(Peer::unknown);
     let origin = request.headers().get(ORIGIN).cloned();
     let mut response = match app.guard.check_door(request.headers(), peer.local) {
-        Ok(()) => {
+        Ok(()) if head_bytes(&request) <= HEADER_BYTES_MAX => {
             let mut response = if is_public(request.uri().path()) && !is_preflight(&request) {
                 next.run(request).await
             } else {
@@ -60,6 +61,10 @@ async fn guard(
                 allow_origin(response.headers_mut(), origin);
             }
             response
+        }
+        Ok(()) => {
+            app.metrics.refused.add(1);
+            head_too_large().into_response()
         }
         Err(refusal) => refuse(&app, refusal),
     };
@@ -96,6 +101,23 @@ async fn enter(
         }
         Err(refusal) => refuse(app, refusal),
     }
+}
+
+/// The bytes of the address and the headers.
+fn head_bytes(request: &Request) -> usize {
+    let headers = request.headers().iter();
+    let headers: usize = headers.map(|(name, value)| name.as_str().len() + value.len()).sum();
+    let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+    headers + target
+}
+
+fn head_too_large() -> Problem {
+    let detail =
+        format!("the address and the headers are larger than {HEADER_BYTES_MAX} bytes together");
+    let hint =
+        "Shorten the address, or send the request in the body of POST /v1/call/{function_id}.";
+    let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+    Problem::new(status, "http/head_too_large", detail, hint)
 }
 
 fn refuse(app: &App, refusal: Refusal) -> Response {

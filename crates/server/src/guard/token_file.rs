@@ -8,11 +8,13 @@ use std::io;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bough_platform::{Disk, Entropy, Lock, LockError, RelPath};
+use bough_service::{function, functions};
 use bough_session::hex;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::tokens::{NewToken, PREFIX, TokenError, TokenRecord, TokenText, Tokens, printable};
+use crate::api::nearest;
 use crate::limits::{ENDED_TOKENS_KEPT, TOKEN_RECORD_BYTES_MAX, TOKENS_FILE_BYTES_MAX, TOKENS_MAX};
 
 /// The file that holds the tokens, below the data directory.
@@ -80,6 +82,7 @@ impl<'a> TokenFile<'a> {
         if new.rights.is_empty() {
             return Err(TokenError::NoRights);
         }
+        new.functions.iter().flatten().try_for_each(|name| check_function(name))?;
         let (mut id, mut secret) = ([0; 6], [0; 32]);
         entropy.fill(&mut id)?;
         entropy.fill(&mut secret)?;
@@ -192,6 +195,19 @@ pub(crate) fn file_path() -> io::Result<RelPath> {
 
 fn name(text: &str) -> io::Result<RelPath> {
     Ok(RelPath::root().join(text)?)
+}
+
+/// Refuses a name that no function has.
+fn check_function(name: &str) -> Result<(), TokenError> {
+    if function(name).is_some() {
+        return Ok(());
+    }
+    let meant = nearest(name, functions().iter().map(|known| known.id));
+    let meant = match meant {
+        Some(meant) => format!("; did you mean `{meant}`?"),
+        None => "; `GET /openapi.json` names them (`x-function`)".to_owned(),
+    };
+    Err(TokenError::NoSuchFunction { name: name.to_owned(), meant })
 }
 
 #[cfg(test)]
@@ -372,5 +388,21 @@ mod tests {
         assert!(loaded(&file).bearer(text.reveal(), 3).is_none());
         file.create(reader(None), &OsEntropy, 4).unwrap();
         assert!(loaded(&file).are_in_use(), "a new token ends access without tokens");
+    }
+
+    #[test]
+    fn a_token_for_a_function_that_there_is_not_is_refused() {
+        let (_dir, disk) = dir();
+        let create = |name: &str| {
+            let new = NewToken { functions: Some(vec![name.to_owned()]), ..reader(None) };
+            TokenFile::new(&*disk).create(new, &OsEntropy, 1)
+        };
+        let refused = create("session::apend").unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "there is no function `session::apend`; did you mean `session::append`?"
+        );
+        assert!(create("nosuch").is_err());
+        assert!(create("session::append").is_ok());
     }
 }

@@ -107,6 +107,14 @@ pub enum TokenError {
     /// A token without rights is good for nothing.
     #[error("a token needs at least one right: read, write, admin, bridge or metrics")]
     NoRights,
+    /// A token for a function that there is not could call nothing.
+    #[error("there is no function `{name}`{meant}")]
+    NoSuchFunction {
+        /// The given name.
+        name: String,
+        /// A sentence that names the nearest known name.
+        meant: String,
+    },
     /// No token has this id.
     #[error("no token has the id {id}; see the list of tokens")]
     Unknown {

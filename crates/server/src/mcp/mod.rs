@@ -24,7 +24,7 @@ use http::request::Parts;
 use http::{HeaderValue, StatusCode};
 use serde_json::Value;
 
-use crate::api::{Problem, read_json, within};
+use crate::api::{Problem, read_json, take_request, within};
 use crate::app::App;
 use crate::guard::Caller;
 
@@ -37,20 +37,15 @@ pub(crate) fn router() -> Router<App> {
 
 /// Takes one message.
 async fn take(State(app): State<App>, request: HttpRequest) -> Response {
-    let limits = app.limits();
-    let Some(permit) = app.requests.take(limits.requests) else {
-        app.metrics.limited.add(1);
-        return Problem::too_busy("requests").into_response();
-    };
     let (parts, body) = request.into_parts();
-    let answer = within(&app, &limits, work(&app, parts, body)).await;
-    drop(permit);
+    let answer = within(&app, work(&app, parts, body)).await;
     answer.unwrap_or_else(Problem::into_response)
 }
 
 async fn work(app: &App, parts: Parts, body: Body) -> Result<Response, Problem> {
     let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
-    let bytes = read_json(&parts.headers, body, app.limits().body_bytes).await?;
+    let bytes = read_json(app, &parts.headers, body).await?;
+    let _permit = take_request(app)?;
     let request = match Message::parse(&bytes) {
         Ok(Message::Request(request)) => request,
         Ok(Message::Notification { .. } | Message::Answer) => {

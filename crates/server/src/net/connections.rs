@@ -170,7 +170,7 @@ impl Drop for OpenConnection {
 }
 
 /// The body of a request: the connection waits while the peer does not send it.
-pub(super) struct RequestBody<B> {
+pub(crate) struct RequestBody<B> {
     body: B,
     activity: Arc<Activity>,
 }
@@ -182,7 +182,7 @@ pub(super) struct AnswerBody<B> {
 }
 
 impl<B> RequestBody<B> {
-    pub(super) fn new(body: B, activity: Arc<Activity>) -> Self {
+    pub(crate) fn new(body: B, activity: Arc<Activity>) -> Self {
         Self { body, activity }
     }
 }

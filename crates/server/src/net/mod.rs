@@ -8,7 +8,7 @@ mod local_socket;
 mod no_local_socket;
 mod serve;
 
-pub(crate) use connections::{Activity, Connections, OpenConnection};
+pub(crate) use connections::{Activity, Connections, OpenConnection, RequestBody};
 #[cfg(unix)]
 pub(crate) use local_socket::{LocalSocketError, SocketClaim, claim};
 #[cfg(not(unix))]

@@ -19,7 +19,7 @@ use super::connections::{AnswerBody, Connections, OpenConnection, RequestBody};
 use super::io::{PatientIo, Socket};
 use crate::config::{Address, LimitsConfig, ends};
 use crate::limits::{
-    DESCRIPTORS_FREED, HEADER_BYTES_MAX, HEADER_TIMEOUT, HEADERS_MAX, WRITE_STALL_TIMEOUT,
+    DESCRIPTORS_FREED, HEADER_BYTES_READ, HEADER_TIMEOUT, HEADERS_MAX, WRITE_STALL_TIMEOUT,
 };
 use crate::shutdown::Shutdown;
 
@@ -183,7 +183,7 @@ where
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(ends(limits.header_timeout, HEADER_TIMEOUT))
-        .max_buf_size(HEADER_BYTES_MAX)
+        .max_buf_size(HEADER_BYTES_READ)
         .max_headers(HEADERS_MAX)
         .keep_alive(true);
     let service = TowerToHyperService::new(app);

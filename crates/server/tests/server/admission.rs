@@ -33,6 +33,34 @@ async fn silent_connections_do_not_keep_clients_out() {
     }
 }
 
+/// A body that is never complete holds neither the right to work nor, once others wait, the right to be read.
+#[tokio::test]
+async fn slow_bodies_do_not_keep_requests_out() {
+    let test = TestServer::with("adapter: {name: memory}\nlimits: {requests: 4}").await;
+    let address = test.server().http_address();
+    let mut slow = Vec::new();
+    for path in ["/v1/sessions", "/v1/call/session::create"].repeat(2) {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head = format!("POST {path} HTTP/1.1\r\nhost: {address}\r\n");
+        let rest = "content-type: application/json\r\ncontent-length: 50\r\n\r\n{";
+        stream.write_all(format!("{head}{rest}").as_bytes()).await.unwrap();
+        slow.push(stream);
+        // Answered by the same server, so that the body is being read by now.
+        assert_eq!(test.client().get("/v1/sessions").await.status, 200);
+    }
+    new_session(&test.client()).await;
+    let mut start = [0; 12];
+    soon(slow[0].read_exact(&mut start)).await.unwrap();
+    assert_eq!(&start, b"HTTP/1.1 408");
+}
+
+#[tokio::test]
+async fn an_address_that_is_too_long_is_a_problem() {
+    let test = TestServer::in_memory().await;
+    let path = format!("/v1/sessions?id_prefix={}", "x".repeat(40_000));
+    assert_eq!(test.client().get(&path).await.problem(431), "http/head_too_large");
+}
+
 /// Streams are working connections: they are not closed for others, which are refused then.
 #[tokio::test]
 async fn connections_at_work_are_not_closed_for_others() {

@@ -442,69 +442,6 @@ async fn a_binding_is_known_by_what_it_asks_for() {
     assert_eq!(second.called("ui::on").await["data"]["title"], "wanted");
 }
 
-/// The adapter `fs` counts changes only while the process runs: a place from before a restart cannot be resumed, and
-/// later events are delivered.
-#[tokio::test]
-async fn without_a_count_that_outlives_the_process_a_binding_goes_on_at_the_present() {
-    let dir = tempfile::tempdir().unwrap();
-    let folder = dir.path().display();
-    let test =
-        TestServer::with(&format!("adapter: {{name: fs, config: {{data_dir: '{folder}'}}}}")).await;
-    let mut first = test.worker().await;
-    first.host("ui::on").await;
-    first.bind("one", "session::created", "ui::on", json!({})).await;
-    first.call("session::create", json!({"title": "heard"})).await;
-    let call = first.called("ui::on").await;
-    first.answer(&call, json!({})).await;
-    first.call("engine::workers::list", json!({})).await;
-    drop(first);
-    let mut writer = test.worker().await;
-    writer.call("session::create", json!({"title": "before the restart"})).await;
-    drop(writer);
-    let test = TestServer::again(test.stop().await).await;
-    let mut second = test.worker().await;
-    second.host("ui::on").await;
-    second.bind("two", "session::created", "ui::on", json!({})).await;
-    second.call("session::create", json!({"title": "after it"})).await;
-    assert_eq!(second.called("ui::on").await["data"]["title"], "after it");
-}
-
-/// SDK 0.26 has no triggers: it observes, once the server announces that it can.
-#[tokio::test]
-async fn sdk_0_26_observes_sessions() {
-    let test = TestServer::in_memory().await;
-    let mut worker = test.worker().await;
-    worker.host("ui::on").await;
-    let observe = |id: &str, source: serde_json::Value| json!({"type": "observe", "id": id, "source": source, "target": {"function_id": "ui::on"}});
-    let result = async |worker: &mut crate::client::Worker, frame| {
-        worker.send(frame).await;
-        worker.next(|frame| frame["type"] == "observeresult").await
-    };
-    let source = json!({"function_id": "session::created", "args": {"metadata": {"a": 1}}});
-    let active = result(&mut worker, observe("o", source)).await;
-    assert_eq!((&active["id"], &active["state"]), (&json!("o"), &json!("active")));
-    let source = json!({"function_id": "session::created", "args": {"owner": 1}});
-    let refused = result(&mut worker, observe("bad", source)).await;
-    assert_eq!(
-        (&refused["state"], &refused["error"]["code"]),
-        (&json!("error"), &json!("INVALID_ARGS"))
-    );
-    let refused = result(&mut worker, observe("other", json!({"function_id": "math::add"}))).await;
-    assert_eq!(refused["error"]["code"], "UNSUPPORTED");
-    worker.call("session::create", json!({"title": "other"})).await;
-    worker.call("session::create", json!({"title": "mine", "metadata": {"a": 1}})).await;
-    let call = worker.called("ui::on").await;
-    assert_eq!(call["data"]["input"]["title"], "mine");
-    assert_eq!(
-        (&call["data"]["observer_id"], &call["data"]["status"]),
-        (&json!("o"), &json!("success"))
-    );
-    worker.answer(&call, json!({})).await;
-    worker.send(json!({"type": "unobserve", "id": "o"})).await;
-    let gone = worker.next(|frame| frame["type"] == "observerstatechanged").await;
-    assert_eq!(gone["state"], "disposed");
-}
-
 /// Any text within the bound is an id, including control characters.
 #[tokio::test]
 async fn ids_may_hold_control_characters() {

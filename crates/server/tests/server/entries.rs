@@ -268,6 +268,13 @@ async fn a_label_does_not_move_the_leaf_for_who_appends() {
     let label = format!("{path}/{}/label", leaf.as_str().unwrap());
     client.put(&label, json!({"label": "here"})).await.ok();
     client.put(&label, json!({"label": "there"})).await.ok();
+    let session = client.get(&format!("/v1/sessions/{id}")).await.ok();
+    assert_eq!(session["active_leaf"], leaf);
+    let mut stale = user("b");
+    stale["expected_leaf"] = json!("another");
+    let refused = client.post(&path, stale).await;
+    assert_eq!(refused.problem(409), "session/leaf_conflict");
+    assert_eq!(refused.json()["data"]["active_leaf"], leaf);
     let mut next = user("b");
     next["expected_leaf"] = leaf;
     client.post(&path, next.clone()).await.ok();
@@ -397,4 +404,42 @@ async fn null_in_a_patch_removes() {
     let second = meta(json!({"description": null, "metadata": {"a": null}})).await;
     assert_eq!((&second["description"], &second["metadata"]), (&json!(""), &json!({"b": 2})));
     assert_eq!(meta(json!({"metadata": null})).await["metadata"], json!({}));
+}
+
+/// Metadata and origins are values with numbers of 64 bits. A number that would become another one is refused, and nothing
+/// is stored.
+#[tokio::test]
+async fn a_number_that_would_be_altered_is_refused_by_its_place() {
+    let test = TestServer::in_memory().await;
+    let client = test.client();
+    client.put("/v1/sessions/s", json!({"metadata": {"z": 1.5}})).await.ok();
+    let check = async |method: &str, path: &str, body: &str, at: &str| {
+        let body = body.replace("LONG", "123456789012345678901234567890");
+        let refused = client.send(method, path, Some(body)).await;
+        assert_eq!(refused.problem(400), "session/malformed_request", "{at}");
+        let error = refused.json()["errors"][0].clone();
+        let words =
+            "the number 123456789012345678901234567890 cannot be kept exactly; send it as a string";
+        assert_eq!((&error["path"], &error["detail"]), (&json!(at), &json!(words)));
+    };
+    let message = r#""message":{"role":"user","content":"x"}"#;
+    let metadata = r#"{"metadata":{"a":[1,{"n":LONG}]}}"#;
+    check("POST", "/v1/sessions", metadata, "/metadata/a/1/n").await;
+    check("PUT", "/v1/sessions/other", metadata, "/metadata/a/1/n").await;
+    check("PATCH", "/v1/sessions/s", r#"{"metadata":{"deep":{"n":LONG}}}"#, "/metadata/deep/n")
+        .await;
+    let entries = "/v1/sessions/s/entries";
+    let entry = format!(r#"{{{message},"origin":{{"n":LONG}}}}"#);
+    check("POST", entries, &entry, "/origin/n").await;
+    let batch = format!(r#"{{"entries":[{{{message}}},{entry}]}}"#);
+    check("POST", &format!("{entries}/batch"), &batch, "/entries/1/origin/n").await;
+    let meta = client.get("/v1/sessions/s").await.ok()["meta"].clone();
+    assert_eq!(meta["metadata"], json!({"z": 1.5}));
+    assert_eq!(client.get("/v1/sessions/other").await.status, 404);
+    // The message itself holds any number, and so does a number that stays the same.
+    let kept = r#"{"message":{"role":"user","content":"x","n":123456789012345678901234567890},"origin":{"n":18446744073709551615,"z":1.10}}"#;
+    client.send("POST", entries, Some(kept.to_owned())).await.ok();
+    let text = client.get(entries).await.text;
+    assert!(text.contains(r#""n":123456789012345678901234567890"#), "{text}");
+    assert!(text.contains(r#""n":18446744073709551615,"z":1.1"#), "{text}");
 }

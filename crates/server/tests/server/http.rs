@@ -288,6 +288,62 @@ async fn what_is_wrong_with_a_request_is_named_by_its_path() {
     check("/entries", json!({"message": {"role": "user"}}), "/message/content").await;
     check("/entries", json!({"origin": 1}), "/origin").await;
     check("/entries/hide", json!({}), "/entry_ids").await;
+    // Calls by name keep session-manager's shapes: content is a list there.
+    let message = r#"{"role": "user", "content": "x", "timestamp": 1}"#;
+    let body = format!(r#"{{"session_id": "{id}", "message": {message}}}"#);
+    let refused = client.send("POST", "/v1/call/session::append", Some(body)).await;
+    assert_eq!(refused.problem(400), "session/malformed_request");
+    assert_eq!(refused.json()["errors"][0]["path"], "/message/content");
+}
+
+#[tokio::test]
+async fn what_is_longer_than_declared_is_refused_in_paths_and_queries() {
+    let test = TestServer::in_memory().await;
+    let client = test.client();
+    let long = "x".repeat(5000);
+    for path in [
+        format!("/v1/watch?session_id={long}"),
+        format!("/v1/events?session_id={long}"),
+        format!("/v1/sessions?task={long}"),
+        format!("/v1/sessions/s/entries?custom_type={long}"),
+        format!("/v1/kv/scope?prefix={long}"),
+        format!("/v1/sessions/{long}"),
+    ] {
+        assert_eq!(client.get(&path).await.problem(413), "session/too_large", "{path}");
+    }
+    let deleted = client.send("DELETE", &format!("/v1/trash/{long}"), None).await;
+    assert_eq!(deleted.problem(413), "session/too_large");
+}
+
+#[tokio::test]
+async fn a_whole_number_may_be_written_with_a_fraction() {
+    let test = TestServer::in_memory().await;
+    let client = test.client();
+    let id = new_session(&client).await;
+    let entries = format!("/v1/sessions/{id}/entries");
+    let reply = json!({"stream": true, "message": {"role": "assistant", "content": "a"}});
+    let entry = client.post(&entries, reply).await.ok()["entry_id"].as_str().unwrap().to_owned();
+    let path = format!("{entries}/{entry}/delta");
+    let delta = r#"{"block": 0.0, "text": "b", "expected_revision": 0.0}"#;
+    let added = client.send("POST", &path, Some(delta.to_owned())).await;
+    assert_eq!(added.ok()["revision"], 1);
+    assert_eq!(client.get(&format!("{entries}?limit=1.0")).await.status, 200);
+}
+
+#[tokio::test]
+async fn content_may_be_a_text_and_null_counts_as_absent() {
+    let test = TestServer::in_memory().await;
+    let client = test.client();
+    let id = new_session(&client).await;
+    let entries = format!("/v1/sessions/{id}/entries");
+    let reply = json!({"role": "assistant", "content": "first", "stop_reason": null, "model": null, "timestamp": null});
+    let appended = client.post(&entries, json!({"message": reply})).await.ok();
+    let path = format!("{entries}/{}", appended["entry_id"].as_str().unwrap());
+    let changed = client.send("PUT", &path, Some(json!({"content": "second"}).to_string())).await;
+    assert_eq!(changed.ok()["revision"], 1);
+    let message = client.get(&path).await.ok()["entry"]["message"].clone();
+    assert_eq!(message["content"], json!([{"type": "text", "text": "second"}]));
+    assert_eq!(message["stop_reason"], "end");
 }
 
 #[tokio::test]

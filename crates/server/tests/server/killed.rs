@@ -108,7 +108,21 @@ fn titles(name: &str, count: usize) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_server_goes_on_where_its_subscribers_were() {
-    let mut process = Process::start("");
+    subscribers_miss_nothing(Process::start("")).await;
+}
+
+/// The adapter `fs` counts changes only while the process runs: a place from before a kill cannot be resumed, and every
+/// session is replayed.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_count_that_outlives_the_process_subscribers_get_every_session_again() {
+    let files = tempfile::tempdir().unwrap();
+    let config =
+        format!("adapter: {{name: fs, config: {{data_dir: '{}'}}}}", files.path().display());
+    subscribers_miss_nothing(Process::start(&config)).await;
+}
+
+/// Kills a process three times while its subscriber is away.
+async fn subscribers_miss_nothing(mut process: Process) {
     let mut seen = HashSet::new();
     let mut all = Vec::new();
     // A new binding starts at the present, so it must exist before anything is written.

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bough_session::{BranchHead, EntryId, Incarnation, SessionId};
 use bough_store::{
-    Appended, Capabilities, ChangeCursor, ChangeHub, ChangePage, ChangeWatch, Draft, EntryQuery,
-    Head, ListPage, ListQuery, Loaded, PathPage, PathQuery, RecordPage, RecordQuery, SessionWatch,
-    Snapshot, Store, StoreError, StoredEntry, Trashed, UsageQuery, UsageReport, Write,
+    Appended, Capabilities, ChangeCursor, ChangeHub, ChangePage, Draft, EntryQuery, Head, ListPage,
+    ListQuery, Loaded, PathPage, PathQuery, ReadStore, RecordPage, RecordQuery, Snapshot, Store,
+    StoreError, StoredEntry, Trashed, UsageQuery, UsageReport, Write,
 };
 use serde_json::json;
 
@@ -30,25 +30,7 @@ impl Broken {
 type Answer<T> = Result<T, StoreError>;
 
 #[async_trait]
-impl Store for Broken {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            name: "broken",
-            survives_restart: false,
-            other_processes: false,
-            keeps_change_cursor: false,
-            keeps_unknown_records: false,
-        }
-    }
-
-    async fn write(&self, _: &SessionId, _: Write) -> Answer<Appended> {
-        panic!("broken")
-    }
-
-    async fn draft(&self, _: &SessionId) -> Answer<Box<dyn Draft>> {
-        panic!("broken")
-    }
-
+impl ReadStore for Broken {
     async fn load(&self, _: &SessionId, _: Option<&Head>) -> Answer<Loaded> {
         panic!("broken")
     }
@@ -71,6 +53,27 @@ impl Store for Broken {
         _: Option<&EntryId>,
         _: usize,
     ) -> Answer<Vec<BranchHead>> {
+        panic!("broken")
+    }
+}
+
+#[async_trait]
+impl Store for Broken {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "broken",
+            survives_restart: false,
+            other_processes: false,
+            keeps_change_cursor: false,
+            keeps_unknown_records: false,
+        }
+    }
+
+    async fn write(&self, _: &SessionId, _: Write) -> Answer<Appended> {
+        panic!("broken")
+    }
+
+    async fn draft(&self, _: &SessionId) -> Answer<Box<dyn Draft>> {
         panic!("broken")
     }
 
@@ -98,12 +101,8 @@ impl Store for Broken {
         panic!("broken")
     }
 
-    fn watch(&self) -> ChangeWatch {
-        self.hub.watch()
-    }
-
-    fn watch_session(&self, session: &SessionId) -> SessionWatch {
-        self.hub.watch_session(session)
+    fn hub(&self) -> &ChangeHub {
+        &self.hub
     }
 
     async fn changes(&self, after: Option<&ChangeCursor>, limit: usize) -> Answer<ChangePage> {

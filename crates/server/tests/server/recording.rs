@@ -139,3 +139,26 @@ async fn a_line_that_is_no_event_is_named() {
     assert!(wrong.text.contains("it is not JSON; each line is one JSON object"), "{}", wrong.text);
     assert!(!wrong.text.contains("column"), "{}", wrong.text);
 }
+
+/// The members that this version does not know, the order of all of them and the spelling of numbers come back.
+#[tokio::test]
+async fn a_recorded_message_comes_back_byte_for_byte() {
+    let test = TestServer::with("adapter: {name: native}").await;
+    let message = concat!(
+        r#"{"role":"assistant","provider":"p","model":"m","stopReason":"toolUse","content":["#,
+        r#"{"type":"thinking","thinking":"t","signature":"S","extra":1},"#,
+        r#"{"type":"text","text":"\u00e9","cache_control":{"type":"ephemeral"}},"#,
+        r#"{"type":"toolCall","id":"c","name":"f","arguments":{"n":123456789012345678901234567890,"z":1.10}},"#,
+        r#"{"type":"image","data":"AAA","mimeType":"image/png","detail":"high"}],"timestamp":1, "id":7,"#,
+        r#""usage":{"input":12,"output":3,"service_tier":"std"}}"#
+    );
+    let mut events = exchange("s", 1);
+    let end = events.pop().unwrap().replace("\"messages\":[", &format!("\"messages\":[{message},"));
+    let told = format!(r#"{{"type":"MessageEnd","loop_id":"s.main.1","message":{message}}}"#);
+    events.extend([told, end]);
+    let answer = recorder(&test).send("POST", "/v1/record", Some(body(&events))).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let messages = test.client().get("/v1/sessions/s/messages?format=phi").await;
+    assert_eq!(messages.status, 200, "{messages:?}");
+    assert!(messages.text.contains(message), "{}", messages.text);
+}

@@ -161,7 +161,7 @@ async fn is_in_force(test: &TestServer, field: &str, is_changed: bool) -> bool {
         "limits.bus_message_bytes" => large_message_ends_worker(test).await,
         "limits.connections" => second_connection_is_refused(test).await,
         "limits.requests" => {
-            let _first = half_sent(test).await;
+            let _first = waiting(test).await;
             client.get("/v1/sessions").await.status == 503
         }
         "limits.streams" => {
@@ -205,17 +205,17 @@ async fn connect_and_send(test: &TestServer, line: &str, rest: &str) -> TcpStrea
     stream
 }
 
-/// A request whose body never ends; the server is handling it when this returns.
+/// A request whose body never ends.
 async fn half_sent(test: &TestServer) -> TcpStream {
     let more = "content-type: application/json\r\ncontent-length: 50\r\n\r\n{";
-    let stream = connect_and_send(test, "POST /v1/sessions HTTP/1.1", more).await;
+    connect_and_send(test, "POST /v1/sessions HTTP/1.1", more).await
+}
+
+/// A request that waits for an event; the server is handling it when this returns.
+async fn waiting(test: &TestServer) -> TcpStream {
+    let stream = connect_and_send(test, "GET /v1/watch?wait_ms=20000 HTTP/1.1", "").await;
     let gauge = |page: &str| page.lines().any(|line| line == "bough_requests 1");
-    // It may also have ended already, if its time limit is short.
-    for _ in 0..10 {
-        if gauge(&test.client().get("/metrics").await.text) {
-            break;
-        }
-    }
+    crate::client::until(async || gauge(&test.client().get("/metrics").await.text)).await;
     stream
 }
 

@@ -25,6 +25,11 @@ async fn sums_and_health_are_delivered_over_http() {
     assert_eq!(health["status"], "ready");
     assert_eq!(health["store"]["sessions"], 1);
     assert!(health["now"]["requests"].is_u64());
+    let limits = &health["store"]["limits"];
+    assert_eq!(
+        (&limits["entry_id_bytes"], &limits["streams_per_session"]),
+        (&json!(256), &json!(64))
+    );
     let listed = client.get("/v1/sessions?include_details=true").await.ok();
     assert_eq!(listed["sessions"][0]["details"]["usage"]["total"]["output"], 3);
     assert!(listed.get("details").is_none(), "lists are one array");
@@ -33,14 +38,23 @@ async fn sums_and_health_are_delivered_over_http() {
 #[tokio::test]
 async fn health_tells_each_caller_what_it_may_see() {
     let dir = Arc::new(tempfile::tempdir().unwrap());
-    let ours = token(dir.path(), json!({"tenant": "t1"}), &[Right::Read]);
+    let ours = token(dir.path(), json!({"tenant": "t1"}), &[Right::Read, Right::Metrics]);
+    let all = token(dir.path(), json!({}), &[Right::Read, Right::Metrics]);
     let writer = token(dir.path(), json!({}), &[Right::Read, Right::Write]);
     let test = TestServer::again(dir).await;
     let client = test.client();
     new_session(&client.with_token(&writer)).await;
     let health = client.with_token(&ours).get("/v1/health").await.ok();
     assert_eq!(health["store"]["sessions"], 0, "others' sessions are not counted");
+    for counts in [&health["now"], &health["since_start"], &health["store"]["size"]] {
+        assert!(
+            counts.is_null(),
+            "what all callers do is not shown to one who sees some: {health}"
+        );
+    }
+    let health = client.with_token(&writer).get("/v1/health").await.ok();
     assert!(health["now"].is_null(), "what the server counts needs a right of its own");
+    assert!(client.with_token(&all).get("/v1/health").await.ok()["now"].is_object());
     assert_eq!(client.get("/v1/health").await.status, 401);
 }
 

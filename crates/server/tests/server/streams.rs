@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::client::{Client, Event, EventStream};
+use crate::http::new_session;
 use crate::test_server::TestServer;
 use crate::viewer::Viewer;
 
@@ -270,27 +271,39 @@ async fn a_reader_who_wants_no_deltas_gets_a_streamed_message_once_and_whole() {
     assert_eq!(refused.problem(400), "http/bad_request");
 }
 
+/// Of deltas that come closely together, readers of the session and of all sessions get a few events.
 #[tokio::test]
 async fn a_delta_costs_little_more_than_its_text() {
+    const DELTAS: usize = 400;
     let test = TestServer::in_memory().await;
     let client = test.client();
-    client.put(SESSION, json!({})).await.ok();
+    let session = new_session(&client).await;
+    let entries = format!("/v1/sessions/{session}/entries");
     let body = json!({"message": reply(""), "stream": true});
-    let entry = client.post(&format!("{SESSION}/entries"), body).await.ok();
-    let entry = entry["entry_id"].as_str().unwrap().to_owned();
-    let mut stream = client.events("/v1/sessions/s/events?after=start").await;
-    stream.until("message.started").await;
-    let before = stream.bytes_read();
-    for _ in 0..50 {
-        let delta = json!({"block": 0, "text": "sixteen letters."});
-        client.post(&format!("{}/delta", path(&entry)), delta).await.ok();
+    let entry = client.post(&entries, body).await.ok()["entry_id"].as_str().unwrap().to_owned();
+    let of_session = format!("/v1/sessions/{session}/events?after=start");
+    let mut streams =
+        [client.events(&of_session).await, client.events("/v1/events?after=start").await];
+    let mut before = [0, 0];
+    for (stream, before) in streams.iter_mut().zip(&mut before) {
+        stream.until("message.started").await;
+        *before = stream.bytes_read();
     }
-    let mut text = 0;
-    while text < 50 * 16 {
-        text += stream.until("message.delta").await.data["text"].as_str().unwrap().len();
+    let line = json!({"block": 0, "text": "sixteen letters."}).to_string();
+    let lines = format!("{line}\n").repeat(DELTAS);
+    let writer = client.with("content-type", "application/x-ndjson");
+    let path = format!("{entries}/{entry}/deltas");
+    assert_eq!(writer.send("POST", &path, Some(lines)).await.status, 200);
+    for (stream, before) in streams.iter_mut().zip(before) {
+        let (mut text, mut events) = (0, 0);
+        while text < DELTAS * 16 {
+            text += stream.until("message.delta").await.data["text"].as_str().unwrap().len();
+            events += 1;
+        }
+        let bytes = stream.bytes_read() - before - text;
+        assert!(bytes <= DELTAS * 200, "{bytes} bytes for {DELTAS} deltas");
+        assert!(events < DELTAS / 2, "{events} events for {DELTAS} deltas");
     }
-    let bytes = stream.bytes_read() - before - text;
-    assert!(bytes <= 50 * 200, "{bytes} bytes for 50 deltas");
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 use bough_session::{EntryId, Format, JsonMap, Loss, OpaqueBody, RawJson, Role, SessionId};
 use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::{InstanceType, Schema, SchemaObject, SingleOrVec};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// Reads a member that may be `null`, which is not the same as one that is not there.
@@ -25,7 +27,8 @@ pub struct AppendEntryRequest {
     /// The format of the message. Default: what the session's metadata has as `message_format`, or else `bough`.
     pub format: Option<Format>,
     /// A message in that format. It is kept as it came.
-    #[schemars(schema_with = "any_object")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "object_or_null")]
     pub message: Option<RawJson>,
     /// A document of the application, kept byte for byte.
     pub custom: Option<OpaqueBody>,
@@ -33,7 +36,8 @@ pub struct AppendEntryRequest {
     pub origin: Option<JsonMap>,
     /// Whether the message streams: it grows by deltas until it is finished. For messages of the model only.
     pub stream: Option<bool>,
-    /// Append only if the active leaf still is this entry (`""` for a session without entries). Labels do not count.
+    /// Append only if the active leaf still is this entry (`""` for a session without entries). Labels do not count. `null` sets
+    /// no condition.
     pub expected_leaf: Option<String>,
     /// Whether to create the session when there is none. Default false.
     pub create: Option<bool>,
@@ -53,7 +57,8 @@ pub struct NewEntry {
     /// The format of the message. Default: what the session's metadata has as `message_format`, or else `bough`.
     pub format: Option<Format>,
     /// A message in that format. It is kept as it came.
-    #[schemars(schema_with = "any_object")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "object_or_null")]
     pub message: Option<RawJson>,
     /// A document of the application, kept byte for byte.
     pub custom: Option<OpaqueBody>,
@@ -82,7 +87,8 @@ pub struct AppendEntriesRequest {
     pub entries: Vec<NewEntry>,
     /// Changes of the session's title, description and metadata, in the same write.
     pub meta: Option<MetaPatch>,
-    /// Append only if the active leaf still is this entry (`""` for a session without entries). Labels do not count.
+    /// Append only if the active leaf still is this entry (`""` for a session without entries). Labels do not count. `null` sets
+    /// no condition.
     pub expected_leaf: Option<String>,
     /// Whether to create the session when there is none. Default false.
     pub create: Option<bool>,
@@ -97,7 +103,7 @@ pub struct AppendedEntry {
     pub parent_id: Option<EntryId>,
     /// When it was appended, milliseconds since epoch.
     pub timestamp: i64,
-    /// How often its content was changed since.
+    /// How often its content was changed since: 0, unless the entry was there already and has changed.
     pub revision: u64,
 }
 
@@ -249,8 +255,14 @@ pub struct PathResponse {
     pub next_cursor: Option<String>,
 }
 
-fn any_object(_: &mut schemars::r#gen::SchemaGenerator) -> schemars::schema::Schema {
-    let object = schemars::schema::InstanceType::Object;
-    schemars::schema::SchemaObject { instance_type: Some(object.into()), ..Default::default() }
-        .into()
+fn any_object(_: &mut SchemaGenerator) -> Schema {
+    of_types(InstanceType::Object.into())
+}
+
+fn object_or_null(_: &mut SchemaGenerator) -> Schema {
+    of_types(vec![InstanceType::Object, InstanceType::Null].into())
+}
+
+fn of_types(types: SingleOrVec<InstanceType>) -> Schema {
+    SchemaObject { instance_type: Some(types), ..Default::default() }.into()
 }

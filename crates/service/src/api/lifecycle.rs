@@ -70,8 +70,8 @@ pub struct DescribeResponse {
     pub meta: SessionMeta,
     /// What else is known of it: tokens, cost, model and the like.
     pub details: SessionDetails,
-    /// Where the active path ends: the entry that will be the parent of the next one. After a label was set this is the label's
-    /// own entry; `expected_leaf` takes the message before it too.
+    /// Where the active path ends, not counting labels: what `expected_leaf` is compared with. Absent in a session without
+    /// entries, where `expected_leaf` is `""`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_leaf: Option<EntryId>,
     /// Names what the session says of itself; `session::patch` takes it as `expected_version`. Entries do not change it.

@@ -1,10 +1,12 @@
 use std::sync::Arc;
 
 use bough_session::{
-    AgentMessage, ContentBlock, CustomPayload, EntryId, JsonMap, RawJson, Role, SessionEntry,
-    SessionId,
+    AgentMessage, ContentBlock, ContentOrText, CustomPayload, EntryId, JsonMap, RawJson, Role,
+    SessionEntry, SessionId,
 };
 use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::{Schema, SchemaObject, SubschemaValidation};
 use serde::{Deserialize, Serialize};
 
 /// Input of `session::append`.
@@ -75,14 +77,16 @@ pub struct UpdateMessageRequest {
     pub session_id: SessionId,
     /// The message's entry.
     pub entry_id: EntryId,
-    /// The whole new content. Only what differs from the old is written.
+    /// The whole new content: blocks, or one text. Only what differs from the old is written.
+    #[serde(deserialize_with = "content_or_text")]
+    #[schemars(schema_with = "blocks_or_text")]
     pub content: Vec<ContentBlock>,
     /// New `details`, for `function_result` and `custom` messages only.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "non_null")]
     #[schemars(schema_with = "anything")]
     pub details: Option<RawJson>,
-    /// When given and not the entry's current revision, nothing is written and `{ updated: false }` answers with
-    /// the current one.
+    /// Write only if this still is the entry's revision. Otherwise nothing is written, and the answer says the revision
+    /// that is there: 409 `session/revision_conflict` over HTTP, `{ updated: false }` on the bus.
     pub expected_revision: Option<u64>,
     /// Opaque correlation, shown on the event.
     pub origin: Option<JsonMap>,
@@ -91,7 +95,7 @@ pub struct UpdateMessageRequest {
 /// Output of `session::update-message`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UpdateMessageResponse {
-    /// False when `expected_revision` did not match.
+    /// False when `expected_revision` did not match; over HTTP that is 409 and no such answer.
     pub updated: bool,
     /// The entry's revision after this call.
     pub revision: u64,
@@ -147,8 +151,8 @@ pub struct AppendDeltaRequest {
     pub function_call_id: Option<String>,
     /// The function that is called, when this begins a block of kind `tool_arguments`.
     pub function_id: Option<String>,
-    /// When given and not the entry's current revision, nothing is written and `{ updated: false }` answers with
-    /// the current one.
+    /// Write only if this still is the entry's revision. Otherwise nothing is written, and the answer says the revision
+    /// that is there: 409 `session/revision_conflict` over HTTP, `{ updated: false }` on the bus.
     pub expected_revision: Option<u64>,
     /// Opaque correlation, shown on the event.
     pub origin: Option<JsonMap>,
@@ -214,6 +218,19 @@ fn non_null<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<RawJson>
     Ok(Some(RawJson::deserialize(from)?).filter(|value| !value.is_null()))
 }
 
-fn anything(_: &mut schemars::r#gen::SchemaGenerator) -> schemars::schema::Schema {
-    schemars::schema::Schema::Object(schemars::schema::SchemaObject::default())
+fn content_or_text<'de, D: serde::Deserializer<'de>>(
+    from: D,
+) -> Result<Vec<ContentBlock>, D::Error> {
+    ContentOrText::deserialize(from).map(|content| content.0)
+}
+
+fn blocks_or_text(generator: &mut SchemaGenerator) -> Schema {
+    let choices =
+        vec![generator.subschema_for::<Vec<ContentBlock>>(), generator.subschema_for::<String>()];
+    let subschemas = SubschemaValidation { any_of: Some(choices), ..Default::default() };
+    SchemaObject { subschemas: Some(Box::new(subschemas)), ..Default::default() }.into()
+}
+
+fn anything(_: &mut SchemaGenerator) -> Schema {
+    Schema::Object(SchemaObject::default())
 }

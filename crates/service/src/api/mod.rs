@@ -4,6 +4,7 @@
 //! those with the published API of session-manager 1.0.0.
 
 mod branching;
+mod compaction;
 mod config;
 mod documents;
 mod entries;
@@ -22,6 +23,7 @@ mod views;
 pub use bough_session::JsonMap;
 
 pub use branching::*;
+pub use compaction::*;
 pub use config::*;
 pub use documents::*;
 pub use entries::*;

@@ -86,6 +86,12 @@ pub struct IndexStatus {
     pub behind_changes: u64,
     /// Sessions of which it knows that they have come further. Always 0 for a caller who does not see every session.
     pub behind_sessions: u64,
+    /// Documents added since it was built, which grow while it catches up. Always 0 for a caller who does not see every session.
+    #[serde(default)]
+    pub indexed_documents: u64,
+    /// Whether another process updates it, so that this one can only wait.
+    #[serde(default)]
+    pub is_elsewhere: bool,
 }
 
 /// Input of `session::search-status`.

@@ -70,6 +70,12 @@ pub struct ContextResponse {
     pub messages: Vec<ContextItem>,
     /// How many tokens it is, estimated as characters / 4.
     pub estimated_tokens: u64,
+    /// How many tokens it is as the newest answer reported it, with estimates for what came after that answer. The estimate of all,
+    /// if no answer reported it, or with `max_tokens`.
+    pub tokens: u64,
+    /// The window of the session's model in tokens; absent if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
     /// How many messages the budget left out. Where a long path is not read to its beginning, those that were not read
     /// are not counted.
     pub left_out: u64,

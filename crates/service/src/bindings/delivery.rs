@@ -1,10 +1,8 @@
 //! The deliveries of one binding: a subscription, and a bounded number of running calls.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use bough_session::{Incarnation, SessionId};
-use bough_store::Position;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::{oneshot, watch};
@@ -13,7 +11,7 @@ use super::progress::{Progress, ResumePosition};
 use super::{Called, EventSink};
 use crate::error::ServiceError;
 use crate::feed::{
-    Delivery, EventFilter, EventKind, FeedEvent, FeedItem, GapReason, StartAt, Subscription,
+    Delivery, EventFilter, FeedCursor, FeedEvent, FeedItem, GapReason, StartAt, Subscription,
 };
 use crate::limits::{
     BINDING_POSITION_NOTED_EVERY, EVENT_CALLS_MAX, EVENT_REPLAY_CALLS_MAX, EVENT_RETRY_PAUSE,
@@ -28,47 +26,28 @@ pub(super) struct Delivering {
     filter: EventFilter,
     sink: watch::Sender<Arc<dyn EventSink>>,
     pub(super) progress: Progress,
+    /// Where it began, unless with a replay.
+    began: OnceLock<FeedCursor>,
     /// Whether its position moved since it was last written.
     pub(super) has_moved: AtomicBool,
     /// Held by the call that checks whether the function is back; the others wait for it.
     retry: tokio::sync::Mutex<()>,
 }
 
-/// Events that happen while the sessions of a new store are replayed.
-struct Live {
-    subscription: Subscription,
-    /// The first event that it had.
-    first: Option<EventName>,
-}
-
-/// Identifies an event.
-type EventName = (SessionId, Incarnation, Position, EventKind);
-
-fn name_of(event: &FeedEvent) -> EventName {
-    (event.session_id.clone(), event.incarnation, event.position(), event.kind())
-}
-
 /// The next live item; pending for ever while nothing is replayed.
-async fn next_of(live: &mut Option<Live>) -> Result<FeedItem, ServiceError> {
-    let Some(live) = live else { return std::future::pending().await };
-    let item = live.subscription.next().await?;
-    if let (FeedItem::Event(delivery), None) = (&item, &live.first) {
-        live.first = Some(name_of(&delivery.event));
+async fn next_of(live: &mut Option<Subscription>) -> Result<FeedItem, ServiceError> {
+    match live {
+        Some(live) => live.next().await,
+        None => std::future::pending().await,
     }
-    Ok(item)
 }
 
-/// The items of a subscription that has replayed a store, before the first event of one that began a moment later.
-async fn before_live(replayed: &mut Subscription, live: &Live) -> Vec<Delivery> {
-    let mut found = Vec::new();
-    while let Ok(Some(item)) = replayed.next_ready().await {
-        let FeedItem::Event(delivery) = item else { continue };
-        if live.first.as_ref() == Some(&name_of(&delivery.event)) {
-            break;
-        }
-        found.push(delivery);
+/// The position from which a binding with this subscription resumes, once its calls are answered.
+fn position_of(subscription: &Subscription) -> ResumePosition {
+    match subscription.after_replay() {
+        Some(after) => ResumePosition::Replaying { after },
+        None => subscription.cursor().into(),
     }
-    found
 }
 
 impl Delivering {
@@ -85,6 +64,7 @@ impl Delivering {
             filter,
             sink: watch::Sender::new(sink),
             progress: Progress::at(position),
+            began: OnceLock::new(),
             has_moved: AtomicBool::new(false),
             retry: tokio::sync::Mutex::default(),
         }
@@ -97,6 +77,14 @@ impl Delivering {
             *current = sink;
             leads_elsewhere
         });
+    }
+
+    /// Whether every event after a position was delivered by it, or will be.
+    pub(super) fn delivers_all_after(&self, position: &ResumePosition) -> bool {
+        match (position, self.began.get()) {
+            (ResumePosition::After(cursor), Some(began)) => cursor.is_at_or_after(began),
+            _ => false,
+        }
     }
 
     fn sink(&self) -> Arc<dyn EventSink> {
@@ -118,7 +106,7 @@ impl Delivering {
         let mut subscription = self.begin().await;
         // The caller that registered may have stopped waiting.
         let _ = begun.send(()).is_ok();
-        let mut live: Option<Live> = None;
+        let mut live: Option<Subscription> = None;
         let mut calls = FuturesUnordered::new();
         let mut note = tokio::time::interval(BINDING_POSITION_NOTED_EVERY);
         loop {
@@ -135,7 +123,7 @@ impl Delivering {
                 item = subscription.next(), if calls.len() < most => (item, false),
                 // Filtered events move the position too, or a quiet binding would get a gap after a restart.
                 _ = note.tick(), if calls.is_empty() && live.is_none() => {
-                    self.note(subscription.cursor().into());
+                    self.note(position_of(&subscription));
                     continue;
                 }
             };
@@ -146,18 +134,17 @@ impl Delivering {
                     if reason == GapReason::StoreSwapped {
                         // The store was swapped again: the live events are now part of the replay.
                         if let (true, Some(swapped)) = (is_live, live.take()) {
-                            subscription = swapped.subscription;
+                            subscription = swapped;
                         }
-                        live = self.begin_live().await;
+                        live = self.begin_replay(&subscription).await;
                     }
                 }
                 Ok(FeedItem::Live) => {
                     if let Some(live) = live.take() {
-                        for delivery in before_live(&mut subscription, &live).await {
-                            calls.push(self.begin_call(delivery));
-                        }
-                        subscription = live.subscription;
+                        subscription = live;
                     }
+                    self.progress.end_replay(position_of(&subscription));
+                    self.has_moved.store(true, Ordering::Release);
                 }
                 Ok(_) => {}
                 Err(error) => self.wait_for_store(&error).await,
@@ -173,11 +160,15 @@ impl Delivering {
         self.clone().call(delivery.event, number)
     }
 
-    /// Begins to follow live events in a new store while its sessions are replayed; without it, they would wait for the
-    /// replay.
-    async fn begin_live(&self) -> Option<Live> {
-        let begun = self.service.subscribe(&self.scope, self.filter.clone(), StartAt::Now).await;
-        begun.ok().map(|subscription| Live { subscription, first: None })
+    /// Begins to follow live events in a new store from where the replay of its sessions begins. They would wait for the
+    /// replay otherwise; if it cannot be done, they do.
+    async fn begin_replay(&self, replaying: &Subscription) -> Option<Subscription> {
+        let after = replaying.after_replay()?;
+        self.progress.begin_replay(after.clone());
+        self.has_moved.store(true, Ordering::Release);
+        // Without a position, the session that it watches had never existed.
+        let start = after.map_or(StartAt::Start, StartAt::After);
+        self.service.subscribe(&self.scope, self.filter.clone(), start).await.ok()
     }
 
     /// Begins at the binding's position, as soon as the store answers. A position that cannot be read is a gap.
@@ -188,11 +179,16 @@ impl Delivering {
                 None => StartAt::Now,
                 Some(ResumePosition::Start) if self.filter.session_id.is_some() => StartAt::Start,
                 Some(ResumePosition::Start) => StartAt::Now,
-                Some(ResumePosition::After(cursor)) => StartAt::After(cursor),
+                Some(ResumePosition::After(cursor)) => StartAt::Resume(cursor),
+                Some(ResumePosition::Replaying { after }) => StartAt::Replay(after),
             };
             match self.service.subscribe(&self.scope, self.filter.clone(), start).await {
                 Ok(subscription) => {
-                    self.progress.idle_at(subscription.cursor().into());
+                    let position = position_of(&subscription);
+                    if let ResumePosition::After(cursor) = &position {
+                        self.began.get_or_init(|| cursor.clone());
+                    }
+                    self.progress.idle_at(position);
                     // Also if it did not move: the stored document may show the binding as free.
                     self.has_moved.store(true, Ordering::Release);
                     return subscription;

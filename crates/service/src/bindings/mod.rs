@@ -13,6 +13,10 @@
 //!   again too; after a power cut, those since the system last wrote the file.
 //! - A call that is not answered within [`EVENT_ANSWER_WAIT`](crate::limits::EVENT_ANSWER_WAIT) on an open connection
 //!   counts as delivered, so a handler that never answers does not stop the others.
+//! - When another store takes the place of the old one, its sessions are replayed. A replay has no position: a binding
+//!   that leaves before its end gets all of it again. So does one whose position is of another store.
+//! - Equal bindings call one function. A new one takes the place that was left last, and a place after which another one
+//!   delivers everything is not kept.
 //! - If the feed no longer reaches back to a position, the [`EventSink`] is notified of a gap.
 
 mod delivery;

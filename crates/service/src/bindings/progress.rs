@@ -10,6 +10,11 @@ pub(super) enum ResumePosition {
     Start,
     /// After an event.
     After(FeedCursor),
+    /// With the replay of a new store, which was not complete, then after a position in that store.
+    Replaying {
+        /// Where the store was when the replay began; `None` is where it is on resuming.
+        after: Option<FeedCursor>,
+    },
 }
 
 impl From<Option<FeedCursor>> for ResumePosition {
@@ -57,10 +62,30 @@ impl Progress {
         }
     }
 
+    /// Notes that a replay begins, which is repeated if the binding leaves before it is complete. Calls with events of
+    /// the store before are not made again: that store is gone.
+    pub(super) fn begin_replay(&self, after: Option<FeedCursor>) {
+        let mut window = self.lock();
+        let position = ResumePosition::Replaying { after };
+        for (before, _) in &mut window.calls {
+            *before = Some(position.clone());
+        }
+        window.sent = Some(position);
+    }
+
+    /// Notes that every event of a replay was passed to a call, and where the binding goes on.
+    pub(super) fn end_replay(&self, position: ResumePosition) {
+        self.lock().sent = Some(position);
+    }
+
     /// Notes that a call with the event before `after` begins; returns its number.
     pub(super) fn begin_call(&self, after: FeedCursor) -> u64 {
         let mut window = self.lock();
-        let before = window.sent.replace(ResumePosition::After(after));
+        let before = match &window.sent {
+            // The rest of a replay is yet to come, whatever is delivered meanwhile.
+            Some(ResumePosition::Replaying { .. }) => window.sent.clone(),
+            _ => window.sent.replace(ResumePosition::After(after)),
+        };
         window.calls.push_back((before, false));
         window.first + window.calls.len() as u64 - 1
     }
@@ -114,6 +139,27 @@ mod tests {
         assert!(!progress.end_call(2), "once is enough");
         progress.idle_at(ResumePosition::After(cursor(9)));
         assert_eq!(progress.position(), after(9));
+    }
+
+    #[test]
+    fn a_replay_is_repeated_until_all_of_it_was_answered() {
+        let progress = Progress::at(after(1));
+        let old = progress.begin_call(cursor(2));
+        let replaying = Some(ResumePosition::Replaying { after: Some(cursor(10)) });
+        progress.begin_replay(Some(cursor(10)));
+        assert_eq!(progress.position(), replaying, "the store of the first call is gone");
+        let (replayed, live) = (progress.begin_call(cursor(2)), progress.begin_call(cursor(11)));
+        for call in [old, live] {
+            progress.end_call(call);
+            assert_eq!(progress.position(), replaying);
+        }
+        progress.end_replay(ResumePosition::After(cursor(11)));
+        let next = progress.begin_call(cursor(12));
+        assert_eq!(progress.position(), replaying, "a replayed event was not answered");
+        progress.end_call(replayed);
+        assert_eq!(progress.position(), after(11));
+        progress.end_call(next);
+        assert_eq!(progress.position(), after(12));
     }
 
     #[test]

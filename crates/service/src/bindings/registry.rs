@@ -150,6 +150,13 @@ impl Bindings {
             state.table.remove(&spec, ordinal);
             return;
         };
+        let mut equal = state.running.values().filter(|running| running.spec == spec);
+        if equal.any(|running| running.delivering.delivers_all_after(&position)) {
+            // They call the same function, so nothing is missed without this one.
+            state.table.remove(&spec, ordinal);
+            self.0.stored.remove(&spec, ordinal);
+            return;
+        }
         let now = self.0.clock.now_ms();
         let trigger_id = state.table.get(&spec, ordinal).map(|slot| slot.trigger_id.clone());
         let named = (ordinal, trigger_id.as_deref().unwrap_or_default());

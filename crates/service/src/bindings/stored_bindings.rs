@@ -42,6 +42,9 @@ pub(super) struct StoredBinding {
     /// The position from which it resumes; absent if its session has never existed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     cursor: Option<String>,
+    /// Whether a new store was being replayed to it: the replay is repeated, then it goes on after the cursor.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    replays: bool,
     /// Since when it is free; absent while it is held.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) left_ms: Option<i64>,
@@ -54,18 +57,26 @@ impl StoredBinding {
         position: &ResumePosition,
         left_ms: Option<i64>,
     ) -> Self {
-        let cursor = match position {
-            ResumePosition::Start => None,
-            ResumePosition::After(cursor) => Some(cursor.to_string()),
+        let (cursor, replays) = match position {
+            ResumePosition::Start => (None, false),
+            ResumePosition::After(cursor) => (Some(cursor), false),
+            ResumePosition::Replaying { after } => (after.as_ref(), true),
         };
-        Self { spec: spec.clone(), ordinal, trigger_id: trigger_id.to_owned(), cursor, left_ms }
+        let cursor = cursor.map(ToString::to_string);
+        let (spec, trigger_id) = (spec.clone(), trigger_id.to_owned());
+        Self { spec, ordinal, trigger_id, cursor, replays, left_ms }
     }
 
     /// The position; `None` if this version cannot read it.
     pub(super) fn position(&self) -> Option<ResumePosition> {
-        match &self.cursor {
+        let cursor = self.cursor.as_ref().map(|text| text.parse());
+        if self.replays {
+            let after = cursor.and_then(Result::ok);
+            return Some(ResumePosition::Replaying { after });
+        }
+        match cursor {
             None => Some(ResumePosition::Start),
-            Some(text) => text.parse().ok().map(ResumePosition::After),
+            Some(cursor) => cursor.ok().map(ResumePosition::After),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The bindings, the holder of each, and the positions of those that are free.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::progress::ResumePosition;
@@ -46,13 +47,17 @@ impl Table {
         self.count
     }
 
-    /// Gives a binding to a registration: the one with its trigger id, else a free one, else a new one.
+    /// Gives a binding to a registration: the one with its trigger id, else the free one that was left last, else a new
+    /// one. Equal bindings call one function, so the one that was left last is the furthest.
     pub(super) fn claim(&mut self, spec: &BindingSpec, trigger_id: &str, holder: u64) -> Claim {
         let slots = self.slots.entry(spec.clone()).or_default();
-        let is_left = |slot: &&mut Slot| matches!(slot.hold, Hold::Left { .. });
+        let left = |slot: &&mut Slot| match slot.hold {
+            Hold::Left { since_ms, .. } => Some((since_ms, Reverse(slot.ordinal))),
+            Hold::Held(_) => None,
+        };
         let found = match slots.iter().position(|slot| slot.trigger_id == trigger_id) {
             Some(index) => slots.get_mut(index),
-            None => slots.iter_mut().filter(is_left).min_by_key(|slot| slot.ordinal),
+            None => slots.iter_mut().filter(|slot| left(slot).is_some()).max_by_key(left),
         };
         if let Some(slot) = found {
             trigger_id.clone_into(&mut slot.trigger_id);
@@ -177,6 +182,21 @@ mod tests {
         let survivor = Claim::Resumed { ordinal: 1, position: position(3) };
         assert_eq!(table.claim(&spec("f"), "d", 6), survivor, "the one that is left is found");
         assert_eq!(table.claim(&spec("f"), "e", 7), Claim::New { ordinal: 0 });
+    }
+
+    #[test]
+    fn the_place_that_was_left_last_is_taken_first() {
+        let mut table = Table::default();
+        for (holder, id) in ["a", "b", "c"].into_iter().enumerate() {
+            table.claim(&spec("f"), id, holder as u64);
+        }
+        for (ordinal, since_ms) in [(0, 10), (1, 30), (2, 20)] {
+            table.leave(&spec("f"), ordinal, position(u64::from(ordinal)), since_ms);
+        }
+        for (holder, ordinal) in [(4, 1), (5, 2), (6, 0)] {
+            let resumed = Claim::Resumed { ordinal, position: position(u64::from(ordinal)) };
+            assert_eq!(table.claim(&spec("f"), &format!("new {holder}"), holder), resumed);
+        }
     }
 
     #[test]

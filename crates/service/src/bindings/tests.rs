@@ -40,6 +40,12 @@ impl Function {
         self.titles.lock().unwrap().clone()
     }
 
+    async fn until_all(&self, titles: &[String]) {
+        while !titles.iter().all(|title| self.titles().contains(title)) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     async fn until(&self, count: usize) -> Vec<String> {
         while self.titles().len() < count {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -251,9 +257,9 @@ async fn a_bounded_number_of_calls_is_under_way() {
     assert_eq!(function.most_under_way.load(Ordering::Acquire), EVENT_CALLS_MAX);
 }
 
-/// A position of an earlier store cannot be resumed from; the binding is notified of a gap.
+/// A position of an earlier store cannot be resumed from: the sessions of this one are replayed, as after a swap.
 #[tokio::test]
-async fn a_position_that_is_out_of_reach_is_a_gap() {
+async fn a_position_of_another_store_leads_to_a_replay() {
     let mut world = World::new();
     let function = Function::new();
     let bindings = world.bindings().await;
@@ -261,11 +267,89 @@ async fn a_position_that_is_out_of_reach_is_a_gap() {
     bindings.flush().await.unwrap();
     drop(bindings);
     world.service = service();
+    world.create("meanwhile").await;
     let bindings = world.bindings().await;
     bind(&bindings, "t", &function).await;
     world.create("one").await;
-    assert_eq!(function.until(1).await, ["one"]);
-    assert_eq!(*function.gaps.lock().unwrap(), ["too_old"]);
+    function.until_all(&["meanwhile".to_owned(), "one".to_owned()]).await;
+    assert_eq!(*function.gaps.lock().unwrap(), ["store_swapped"]);
+}
+
+/// Swaps the store for one with many sessions, and waits until a part of them was replayed; returns their titles.
+async fn begin_replay(world: &World, function: &Function) -> Vec<String> {
+    let other = service();
+    let titles: Vec<_> = (0..EVENT_CALLS_MAX + 50).map(|number| number.to_string()).collect();
+    for title in &titles {
+        let request = json!({ "title": title });
+        other.call(&Scope::owner(), "session::create", request).await.unwrap();
+    }
+    world.service.swap_store(other.store());
+    function.answers.add_permits(20);
+    function.until(20).await;
+    titles
+}
+
+/// The rest of a replay, and what happens meanwhile, is delivered to a binding that leaves in the middle and comes back.
+#[tokio::test]
+async fn a_replay_that_was_left_is_repeated() {
+    let world = World::new();
+    let bindings = world.bindings().await;
+    let function = Function::new();
+    function.answers.forget_permits(100_000);
+    let first = bind(&bindings, "t", &function).await;
+    let mut titles = begin_replay(&world, &function).await;
+    world.create("live, bound").await;
+    bindings.disconnect(first);
+    world.create("live, away").await;
+    function.answers.add_permits(10_000);
+    bind(&bindings, "t", &function).await;
+    world.create("live, back").await;
+    titles.extend(["live, bound", "live, away", "live, back"].map(str::to_owned));
+    function.until_all(&titles).await;
+    // When all is answered, the next time there is nothing to repeat.
+    world.until_written(|value| value["replays"].is_null() && value["cursor"].is_string()).await;
+    assert_eq!(*function.gaps.lock().unwrap(), ["store_swapped", "store_swapped"]);
+}
+
+/// The same when the process ends without a word.
+#[tokio::test]
+async fn a_replay_that_a_kill_ended_is_repeated() {
+    let world = World::new();
+    let function = Function::new();
+    function.answers.forget_permits(100_000);
+    let bindings = world.bindings().await;
+    bind(&bindings, "t", &function).await;
+    let mut titles = begin_replay(&world, &function).await;
+    world.create("live, bound").await;
+    world.until_written(|value| value["replays"] == json!(true)).await;
+    drop(bindings);
+    world.create("live, away").await;
+    function.answers.add_permits(10_000);
+    let bindings = world.bindings().await;
+    bind(&bindings, "another id", &function).await;
+    titles.extend(["live, bound", "live, away"].map(str::to_owned));
+    function.until_all(&titles).await;
+}
+
+/// A worker is replaced by another one that binds the same before the first has gone.
+#[tokio::test]
+async fn a_rolling_restart_doubles_nothing() {
+    let world = World::new();
+    let bindings = world.bindings().await;
+    let function = Function::new();
+    let first = bind(&bindings, "a", &function).await;
+    let second = bind(&bindings, "b", &function).await;
+    bindings.disconnect(first);
+    world.create("one").await;
+    function.until(1).await;
+    bindings.flush().await.unwrap();
+    bindings.disconnect(second);
+    world.create("two").await;
+    bind(&bindings, "c", &function).await;
+    assert_eq!(function.until(2).await, ["one", "two"]);
+    bind(&bindings, "d", &function).await;
+    world.create("three").await;
+    assert_eq!(function.until(4).await, ["one", "two", "three", "three"]);
 }
 
 /// A new store is replayed to every binding; what happens meanwhile does not wait for that.

@@ -13,14 +13,14 @@ use bough_recorder::{
 };
 use bough_session::{
     Entry, EntryBody, FORMAT_PHI, ForeignBody, LoopEvent, LoopId, NewRecord, RawJson, Record,
+    estimate_text_tokens,
 };
 
 /// The field of an entry's origin that names its loop.
 const LOOP_KEY: &str = "loop_id";
 
 /// The loop that an entry was recorded in.
-#[must_use]
-pub fn loop_of(origin: Option<&bough_session::JsonMap>) -> Option<&str> {
+pub(super) fn loop_of(origin: Option<&bough_session::JsonMap>) -> Option<&str> {
     origin?.get(LOOP_KEY)?.as_str()
 }
 
@@ -167,23 +167,22 @@ fn stand_ins(replaced: &[(usize, &Entry)], words: &[PhiMessage]) -> Vec<(usize, 
 
 /// What compacting a recorded session would do.
 #[derive(Clone, Debug, PartialEq)]
-pub struct BlockPlan {
+pub(super) struct BlockPlan {
     /// The session.
-    pub session_id: String,
+    pub(super) session_id: String,
     /// The blocks, by loop, the oldest loop first.
-    pub blocks: Vec<(String, CompactionBlock)>,
+    pub(super) blocks: Vec<(String, CompactionBlock)>,
     /// How many turns are summed up.
-    pub summarised_turns: u64,
+    pub(super) summarised_turns: u64,
     /// Tokens of the context now, estimated.
-    pub tokens_before: u64,
+    pub(super) tokens_before: u64,
     /// Tokens of the context with the blocks, estimated.
-    pub tokens_after: u64,
+    pub(super) tokens_after: u64,
 }
 
 /// Decides which blocks to lay over the loops that lead to `loop_id`; `None` when they would make the context no smaller. Of
 /// the loop itself, as many newest turns stay as have `keep_recent_tokens`.
-#[must_use]
-pub fn plan_blocks(
+pub(super) fn plan_blocks(
     session: &RecordedSession,
     loop_id: &str,
     keep_recent_tokens: u64,
@@ -241,15 +240,13 @@ fn recent_turns(messages: &[PhiMessage], keep_recent_tokens: u64) -> usize {
 
 impl BlockPlan {
     /// The summary as text, one line for each turn that is summed up.
-    #[must_use]
-    pub fn summary(&self) -> String {
+    pub(super) fn summary(&self) -> String {
         let words = self.summaries().flat_map(|part| part.messages.iter().map(PhiMessage::text));
         words.collect::<Vec<_>>().join("\n")
     }
 
     /// The conversation that is summed up, for a program that summarises it.
-    #[must_use]
-    pub fn summarised_text(&self, session: &RecordedSession) -> String {
+    pub(super) fn summarised_text(&self, session: &RecordedSession) -> String {
         let mut paragraphs = Vec::new();
         for (loop_id, block) in &self.blocks {
             let found = session.get_loop(loop_id).zip(block.keep_compacted.as_ref());
@@ -263,8 +260,10 @@ impl BlockPlan {
     }
 
     /// The same plan with a summary of somebody else's in the place of the lines.
-    #[must_use]
-    pub fn with_summary(mut self, text: &str) -> Self {
+    pub(super) fn with_summary(mut self, text: &str) -> Self {
+        let digest = estimate_text_tokens(&self.summary()) as u64;
+        let (after, own) = (self.tokens_after, estimate_text_tokens(text) as u64);
+        self.tokens_after = after.saturating_sub(digest).saturating_add(own);
         let mut text = Some(text);
         for part in self.blocks.iter_mut().filter_map(|(_, block)| block.keep_compacted.as_mut()) {
             let said_at = part.messages.first().map_or(0, PhiMessage::timestamp);
@@ -275,8 +274,7 @@ impl BlockPlan {
     }
 
     /// The records that lay the blocks over their loops.
-    #[must_use]
-    pub fn records(&self, now_ms: i64) -> Vec<NewRecord> {
+    pub(super) fn records(&self, now_ms: i64) -> Vec<NewRecord> {
         let blocks = self.blocks.iter();
         let laid =
             blocks.map(|(id, block)| block_record(&self.session_id, id, Some(block.clone())));
@@ -288,14 +286,20 @@ impl BlockPlan {
     }
 }
 
-/// The records that take the blocks off the loops that lead to `loop_id`; none when there are none.
-#[must_use]
-pub fn undo_blocks(session: &RecordedSession, loop_id: &str, now_ms: i64) -> Vec<NewRecord> {
+/// The records that take the blocks off the loops that lead to `loop_id`, each with its loop.
+pub(super) fn undo_blocks(
+    session: &RecordedSession,
+    loop_id: &str,
+    now_ms: i64,
+) -> Vec<(String, NewRecord)> {
     let chain = session.loop_chain_to(loop_id);
     let compacted = chain.iter().filter_map(|id| session.get_loop(id));
     let compacted = compacted.filter(|found| found.compaction_block.is_some());
-    let taken_off = compacted.map(|found| block_record(&session.session_id, &found.loop_id, None));
-    taken_off.flatten().map(|record| record.at(now_ms)).collect()
+    let taken_off = compacted.filter_map(|found| {
+        let record = block_record(&session.session_id, &found.loop_id, None)?;
+        Some((found.loop_id.clone(), record.at(now_ms)))
+    });
+    taken_off.collect()
 }
 
 fn block_record(session_id: &str, loop_id: &str, block: Option<CompactionBlock>) -> Option<Record> {

@@ -1,17 +1,21 @@
 //! The context of a session: its path as a model would be sent it, read from the end and no further than needed.
 
-use bough_recorder::{RecordFold, RecordedSession};
+use bough_recorder::RecordedSession;
 use bough_session::{
     Bookkeeping, Canonical, Conversation, Entry, EntryId, SessionId, SessionState,
     context_to_format, context_view, estimate_tokens,
 };
-use bough_store::{Position, Store, StoreExt};
+use bough_store::ReadStore;
 
 use super::blocks::with_blocks;
+use super::path::PathItem;
+use super::planning::loop_of_newest;
+use super::tokens::context_tokens;
 use crate::api::{ContextItem, ContextRequest, ContextResponse, FormattedConversation};
 use crate::error::ServiceError;
 use crate::limits::SCAN_ENTRIES;
 use crate::rules::reading::{Direction, Walk, check_visible};
+use crate::runtime::Runtime;
 use crate::scope::Scope;
 use crate::service::Service;
 
@@ -27,22 +31,21 @@ pub(crate) async fn context(
         check_visible(store, &state, end).await?;
     }
     let budget = request.max_tokens.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
-    let recorded = with_compacted_loops(store, session, &state).await?;
+    let recorded = with_compacted_loops(&runtime, session, &state).await?;
     // A block over a loop can make any part of the path smaller, so a budget does not bound the read then.
     let reach = Reach {
         budget: budget.filter(|_| recorded.is_none()),
         has_no_compaction: state.compactions == Some(0),
     };
     let mut end = PathEnd::read(store, session, request.from_entry_id, reach).await?;
+    let counted = counted_tokens(&end.entries, recorded.as_ref()).filter(|_| budget.is_none());
     if let Some(recorded) = &recorded {
         end.entries = with_blocks(end.entries, recorded, end.is_whole);
     }
     let view = context_view(&end.entries, budget);
-    let conversation = request.format.map(|format| {
-        let Conversation { system, messages, losses } =
-            context_to_format(&view, &end.entries, format, &state.streams);
-        FormattedConversation { system, messages, losses }
-    });
+    let conversation = request
+        .format
+        .map(|format| formatted(context_to_format(&view, &end.entries, format, &state.streams)));
     let messages = view.items.into_iter().map(|item| ContextItem {
         is_streaming: state.streams.is_open(&item.entry_id),
         entry_id: item.entry_id,
@@ -51,33 +54,43 @@ pub(crate) async fn context(
     Ok(ContextResponse {
         messages: messages.collect(),
         estimated_tokens: view.tokens as u64,
+        tokens: counted.unwrap_or(view.tokens as u64),
+        window: service.settings().compaction.windows.of_session(&state.details()),
         left_out: (view.left_out as u64).saturating_add(end.left_out),
         conversation,
     })
 }
 
+fn formatted(conversation: Conversation) -> FormattedConversation {
+    let Conversation { system, messages, losses } = conversation;
+    FormattedConversation { system, messages, losses }
+}
+
+/// The tokens of a path as its newest answer reported them. `None` if a block lies over the loop at its end: the reports of
+/// that loop are from before the block.
+fn counted_tokens(path: &[Entry], recorded: Option<&RecordedSession>) -> Option<u64> {
+    let at_end = recorded.zip(loop_of_newest(path.iter().rev()));
+    let at_end = at_end.and_then(|(session, loop_id)| session.get_loop(loop_id));
+    if at_end.is_some_and(|found| found.compaction_block.is_some()) {
+        return None;
+    }
+    let items: Vec<PathItem> = path.iter().map(PathItem::of_entry).collect();
+    Some(context_tokens(&items))
+}
+
 /// The recorder's view of a session, where a compaction block lies over one of its loops.
 async fn with_compacted_loops(
-    store: &dyn Store,
+    runtime: &Runtime,
     session: &SessionId,
     state: &SessionState,
 ) -> Result<Option<RecordedSession>, ServiceError> {
     if state.compactions == Some(0) || state.task_status().is_none() {
         return Ok(None);
     }
-    let mut fold = RecordFold::new(session.as_str());
-    let mut after = Position::default();
-    loop {
-        let page = store.records(session, after, SCAN_ENTRIES).await?;
-        page.records.iter().for_each(|stored| fold.read(&stored.record));
-        if !page.more {
-            break;
-        }
-        after = page.position_after(after);
-    }
     let is_compacted =
-        |session: &RecordedSession| session.loops.iter().any(|one| one.compaction_block.is_some());
-    Ok(fold.into_session().filter(is_compacted))
+        |session: &&RecordedSession| session.loops.iter().any(|one| one.compaction_block.is_some());
+    let read = |session: Option<&RecordedSession>| session.filter(is_compacted).cloned();
+    Ok(runtime.recorded.read(&*runtime.store, session, read).await?)
 }
 
 /// How far back a path is read.
@@ -107,7 +120,7 @@ impl PathEnd {
     /// Reads a path from its end back to the first entry that the newest compaction keeps. With a budget, older entries
     /// are only searched for a compaction, and not read at all if there is none.
     async fn read(
-        store: &dyn Store,
+        store: &dyn ReadStore,
         session: &SessionId,
         leaf: Option<EntryId>,
         reach: Reach,

@@ -2,37 +2,43 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use bough_session::{
-    AgentMessage, Bookkeeping, Compaction, ContentBlock, EntryId, FunctionCallBlock,
+    AgentMessage, Bookkeeping, Compaction, ContentBlock, Entry, EntryBody, EntryId,
+    FunctionCallBlock, context_view,
 };
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use super::Files;
 use super::path::{PathItem, Previous, newest_compaction};
-use super::tokens::{context_tokens, item_tokens};
+use super::tokens::{context_tokens, entry_of, item_tokens};
 use super::undo::is_undo;
-use super::{CompactionSettings, Files};
 
 /// What a compaction would do.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub(super) struct Plan {
     /// The entries that the summary replaces, by their places on the path.
-    pub range: Range<usize>,
+    pub(super) range: Range<usize>,
     /// The beginning of the turn that the cut splits; `None` if the cut is between turns.
-    pub split_turn: Option<usize>,
+    pub(super) split_turn: Option<usize>,
     /// The first entry that stays as it is.
-    pub first_kept: EntryId,
+    pub(super) first_kept: EntryId,
     /// How many entries stay, the first one included.
-    pub kept_entries: usize,
+    pub(super) kept_entries: usize,
     /// Tokens of what stays, estimated.
-    pub kept_tokens: u64,
+    pub(super) kept_tokens: u64,
     /// Tokens of the context now.
-    pub tokens_before: u64,
+    pub(super) tokens_before: u64,
     /// The compaction that this one replaces.
-    pub previous: Option<Previous>,
+    pub(super) previous: Option<Previous>,
     /// The files that were read and changed up to the cut.
-    pub files: Files,
+    pub(super) files: Files,
 }
 
 /// Why there is nothing to compact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum NothingToCompact {
     /// The path has no messages.
     #[error("the session has no messages")]
@@ -43,10 +49,21 @@ pub enum NothingToCompact {
     /// All of it fits into what would be kept.
     #[error("everything fits into the part that is kept")]
     AllIsRecent,
+    /// It was asked for only if it is due, and the configuration disables that.
+    #[error("compaction is switched off (`compaction.enabled` in the configuration)")]
+    SwitchedOff,
+    /// It was asked for only if it is due, and there is no window to compare with.
+    #[error(
+        "the window of its model is not known (`compaction.windows` in the configuration can name it)"
+    )]
+    NoWindow,
+    /// It was asked for only if it is due, and the context still fits.
+    #[error("it fits into its model's window")]
+    Fits,
 }
 
 /// Decides where to cut a path, root first.
-pub fn plan(path: &[PathItem], settings: &CompactionSettings) -> Result<Plan, NothingToCompact> {
+pub(super) fn plan(path: &[PathItem], keep_recent_tokens: u64) -> Result<Plan, NothingToCompact> {
     if !path.iter().any(|item| item.message().is_some()) {
         return Err(NothingToCompact::Empty);
     }
@@ -56,7 +73,7 @@ pub fn plan(path: &[PathItem], settings: &CompactionSettings) -> Result<Plan, No
         return Err(NothingToCompact::JustCompacted);
     }
     let start = previous.as_ref().map_or(0, |found| found.kept_from);
-    let cut = cut_point(path, start, settings.keep_recent_tokens);
+    let cut = cut_point(path, start, keep_recent_tokens);
     let summarised = path.get(start..cut).unwrap_or_default();
     if !summarised.iter().any(|item| item_tokens(item) > 0) {
         return Err(NothingToCompact::AllIsRecent);
@@ -78,9 +95,18 @@ pub fn plan(path: &[PathItem], settings: &CompactionSettings) -> Result<Plan, No
 }
 
 impl Plan {
+    /// Tokens of the context with a summary, estimated from what the summary makes smaller.
+    pub(super) fn tokens_after(&self, path: &[PathItem], summary: &str) -> u64 {
+        let mut entries: Vec<Entry> = path.iter().map(entry_of).collect();
+        let before = context_view(&entries, None).tokens as u64;
+        let body = EntryBody::Custom(self.entry(summary.to_owned()).to_payload());
+        entries.push(Entry::new(EntryId::from_stored(""), None, 0, body));
+        let after = context_view(&entries, None).tokens as u64;
+        self.tokens_before.saturating_add(after).saturating_sub(before)
+    }
+
     /// The entry that carries the compaction out.
-    #[must_use]
-    pub fn entry(&self, summary: String) -> Bookkeeping {
+    pub(super) fn entry(&self, summary: String) -> Bookkeeping {
         Bookkeeping::Compaction(Compaction {
             summary,
             first_kept_entry_id: self.first_kept.clone(),

@@ -25,7 +25,7 @@ use super::path::PathItem;
 use super::transcript::cut_chars;
 
 /// The last line of every digest.
-pub const DIGEST_MARK: &str = "(Digest by fixed rules; no model wrote this.)";
+pub(super) const DIGEST_MARK: &str = "(Digest by fixed rules; no model wrote this.)";
 
 const GOAL_CHARS_MAX: usize = 2_000;
 const EARLIER_CHARS_MAX: usize = 4_000;
@@ -34,8 +34,7 @@ const LAST_CHARS_MAX: usize = 1_000;
 const CALL_NAMES_MAX: usize = 8;
 
 /// The summary of a path up to a plan's cut.
-#[must_use]
-pub fn digest(path: &[PathItem], plan: &Plan) -> String {
+pub(super) fn digest(path: &[PathItem], plan: &Plan) -> String {
     let before = path.get(..plan.range.end).unwrap_or_default();
     let facts = Facts::of(before);
     let mut text = facts.goal_section();

@@ -1,6 +1,8 @@
 use std::collections::BTreeSet;
 
 use bough_session::FunctionCallBlock;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::cut::calls;
@@ -15,7 +17,7 @@ const CHANGING: [&str; 7] =
 const PATH_FIELDS: [&str; 4] = ["path", "file_path", "filePath", "file"];
 
 /// The files that a conversation read and changed. A file that was changed is not among the read ones.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Files {
     /// Read and not changed, sorted.
     pub read: BTreeSet<String>,
@@ -26,8 +28,7 @@ pub struct Files {
 impl Files {
     /// The files of a part of a path, together with those of the compaction before it (unless an extension made it,
     /// whose details have a form of their own).
-    #[must_use]
-    pub fn of(items: &[PathItem], previous: Option<&Previous>) -> Self {
+    pub(super) fn of(items: &[PathItem], previous: Option<&Previous>) -> Self {
         let mut read = BTreeSet::new();
         let mut modified = BTreeSet::new();
         let details = previous
@@ -49,14 +50,18 @@ impl Files {
     }
 
     /// The data that a compaction keeps beside its summary.
-    #[must_use]
-    pub fn to_details(&self) -> Value {
+    pub(super) fn to_details(&self) -> Value {
         json!({ "readFiles": self.read, "modifiedFiles": self.modified })
     }
 
-    /// The lists as they stand at the end of a summary; empty without files.
+    /// A text with the lists below it, as summaries have them.
     #[must_use]
-    pub fn to_text(&self) -> String {
+    pub fn below(&self, text: &str) -> String {
+        format!("{text}{}", self.to_text())
+    }
+
+    /// The lists as they stand at the end of a summary; empty without files.
+    pub(super) fn to_text(&self) -> String {
         let block = |name: &str, files: &BTreeSet<String>| {
             if files.is_empty() {
                 return String::new();

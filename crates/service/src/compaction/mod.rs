@@ -1,7 +1,7 @@
-//! Compaction: where to cut, what the summary says, and how it is taken back.
+//! Compaction: where to cut, what the summary says, how it is written and taken back.
 //!
-//! Everything here is pure: a path of entries goes in, a plan or a text comes out. It knows no terminal, no disk and no
-//! clock, so the command line, a server and a library follow the same rules.
+//! `planning` and `compact` are the functions of the table, and `automatic` compacts the sessions of a server. The rules below
+//! them are pure: a path of entries goes in, a plan or a text comes out.
 //!
 //! The rules:
 //! - The summarised range starts at the first entry that the compaction before kept (at the first entry of
@@ -13,13 +13,16 @@
 //! - Bookkeeping just before the cut stays with what it introduces.
 //! - A compaction that has nothing after it is not compacted again.
 
+mod automatic;
 mod blocks;
 mod branch;
+mod compact;
 pub(crate) mod context;
 mod cut;
 mod digest;
 mod files;
 mod path;
+mod planning;
 mod settings;
 mod tokens;
 mod transcript;
@@ -29,15 +32,14 @@ mod windows;
 #[cfg(test)]
 mod tests;
 
+pub use automatic::{NoSummary, Summariser, keep_compacted};
 pub(crate) use blocks::summarised_messages;
-pub use blocks::{BlockPlan, loop_of, plan_blocks, undo_blocks};
 pub use branch::{branch_digest, left_behind};
-pub use cut::{NothingToCompact, Plan, plan};
-pub use digest::{DIGEST_MARK, digest};
+pub(crate) use compact::{compact, undo_compaction};
+pub use cut::NothingToCompact;
 pub use files::Files;
-pub use path::{PathItem, Previous};
+pub use path::PathItem;
+pub(crate) use planning::plan_compaction;
 pub use settings::CompactionSettings;
-pub use tokens::{context_tokens, reported_tokens};
 pub use transcript::conversation_text;
-pub use undo::{Undo, undo};
 pub use windows::ModelWindows;

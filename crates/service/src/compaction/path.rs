@@ -1,4 +1,4 @@
-use bough_session::{AgentMessage, Bookkeeping, Canonical, Compaction, EntryId};
+use bough_session::{AgentMessage, Bookkeeping, Canonical, Compaction, Entry, EntryId};
 
 use crate::api::MessageItem;
 
@@ -13,18 +13,22 @@ pub struct PathItem {
 
 /// A compaction that is already on a path.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Previous {
+pub(super) struct Previous {
     /// Where it is on the path.
-    pub at: usize,
+    pub(super) at: usize,
     /// Its entry.
-    pub id: EntryId,
+    pub(super) id: EntryId,
     /// What it says.
-    pub compaction: Compaction,
+    pub(super) compaction: Compaction,
     /// Where on the path the entries that it kept begin; its own place when it kept none.
-    pub kept_from: usize,
+    pub(super) kept_from: usize,
 }
 
 impl PathItem {
+    pub(crate) fn of_entry(entry: &Entry) -> Self {
+        Self { id: entry.id.clone(), said: entry.canonical() }
+    }
+
     /// An item of a path as `session::messages` returns it; `None` if it is empty.
     #[must_use]
     pub fn of_message(item: MessageItem) -> Option<Self> {

@@ -1,5 +1,7 @@
+use super::ModelWindows;
+
 /// When to compact, and how much to keep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactionSettings {
     /// Whether automatic compaction is enabled.
     pub enabled: bool,
@@ -7,11 +9,18 @@ pub struct CompactionSettings {
     pub reserve_tokens: u64,
     /// How much of the newest conversation is kept unchanged.
     pub keep_recent_tokens: u64,
+    /// The context windows of models.
+    pub windows: ModelWindows,
 }
 
 impl Default for CompactionSettings {
     fn default() -> Self {
-        Self { enabled: true, reserve_tokens: 16_384, keep_recent_tokens: 20_000 }
+        Self {
+            enabled: true,
+            reserve_tokens: 16_384,
+            keep_recent_tokens: 20_000,
+            windows: ModelWindows::default(),
+        }
     }
 }
 
@@ -30,8 +39,7 @@ mod tests {
 
     #[test]
     fn due_only_over_a_known_window_less_the_reserve() {
-        let settings =
-            CompactionSettings { enabled: true, reserve_tokens: 10, keep_recent_tokens: 0 };
+        let settings = CompactionSettings { reserve_tokens: 10, ..CompactionSettings::default() };
         assert!(!settings.is_due(90, Some(100)));
         assert!(settings.is_due(91, Some(100)));
         assert!(!settings.is_due(1_000_000, None));

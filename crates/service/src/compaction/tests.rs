@@ -6,6 +6,10 @@ use bough_session::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::cut::{NothingToCompact, plan};
+use super::digest::{DIGEST_MARK, digest};
+use super::tokens::context_tokens;
+use super::undo::{Undo, undo};
 use super::*;
 
 /// A path that is written down one entry at a time; entries are named `0`, `1`, `2`...
@@ -76,16 +80,12 @@ fn answer(content: Vec<ContentBlock>, usage: Option<Usage>) -> AgentMessage {
     })
 }
 
-fn keep(keep_recent_tokens: u64) -> CompactionSettings {
-    CompactionSettings { keep_recent_tokens, ..CompactionSettings::default() }
-}
-
 /// Forty characters: ten tokens.
 const TEN: &str = "0123456789012345678901234567890123456789";
 
 #[track_caller]
 fn check_cut(path: Path, keep_recent: u64, first_kept: &str, split: Option<usize>) {
-    let plan = plan(&path.0, &keep(keep_recent)).expect("something to compact");
+    let plan = plan(&path.0, keep_recent).expect("something to compact");
     assert_eq!((plan.first_kept.as_str(), plan.split_turn), (first_kept, split));
 }
 
@@ -148,14 +148,14 @@ fn a_branch_summary_may_come_first() {
 #[test]
 fn the_range_starts_where_the_last_compaction_kept_from() {
     let path = four_turns().compaction("earlier", "4").user(TEN).answer(TEN);
-    let plan = plan(&path.0, &keep(20)).unwrap();
+    let plan = plan(&path.0, 20).unwrap();
     assert_eq!(plan.range, 4..9);
     assert_eq!(plan.previous.unwrap().kept_from, 4);
 }
 
 #[test]
 fn nothing_to_compact() {
-    let check = |path: Path, expected| assert_eq!(plan(&path.0, &keep(20)).unwrap_err(), expected);
+    let check = |path: Path, expected| assert_eq!(plan(&path.0, 20).unwrap_err(), expected);
     check(Path::default(), NothingToCompact::Empty);
     check(Path::default().model(), NothingToCompact::Empty);
     check(Path::default().user(TEN).answer(TEN), NothingToCompact::AllIsRecent);
@@ -197,7 +197,7 @@ fn files_are_read_or_changed_and_carried_on() {
     let Canonical::Custom(custom) = &mut path.0[5].said else { unreachable!() };
     custom.data["details"] = json!({"readFiles": ["old.rs"], "modifiedFiles": []});
     let path = path.user(TEN).answer(TEN).user(TEN);
-    let plan_of = |path: &Path| plan(&path.0, &keep(10)).unwrap().files;
+    let plan_of = |path: &Path| plan(&path.0, 10).unwrap().files;
     assert!(plan_of(&path).read.contains("old.rs"));
     let mut hooked = path;
     let Canonical::Custom(custom) = &mut hooked.0[5].said else { unreachable!() };
@@ -219,7 +219,7 @@ fn the_worked_example() {
         .user("Also add a test for 1900.")
         .answer("Added `leap_year_1900`.")
         .user("Thanks. Now the time zones.");
-    let plan = plan(&path.0, &keep(5)).unwrap();
+    let plan = plan(&path.0, 5).unwrap();
     assert_eq!(
         digest(&path.0, &plan),
         "## Goal\n\
@@ -250,7 +250,7 @@ fn the_worked_example() {
 fn the_goal_is_what_was_meant_for_the_model() {
     let goal = |path: Path| {
         let path = path.user(TEN).answer(TEN).user(TEN);
-        let plan = plan(&path.0, &keep(5)).unwrap();
+        let plan = plan(&path.0, 5).unwrap();
         let text = digest(&path.0, &plan);
         text.lines().nth(1).unwrap().to_owned()
     };
@@ -281,7 +281,7 @@ fn without_a_report_the_context_is_as_large_as_what_is_sent() {
 fn a_digest_keeps_what_a_model_wrote_before_and_not_an_older_digest() {
     let check = |summary: &str, kept: bool| {
         let path = four_turns().compaction(summary, "4").user(TEN).answer(TEN);
-        let plan = plan(&path.0, &keep(20)).unwrap();
+        let plan = plan(&path.0, 20).unwrap();
         assert_eq!(digest(&path.0, &plan).contains("## Earlier summary"), kept, "{summary}");
     };
     check("A model wrote this.", true);
@@ -330,7 +330,7 @@ fn a_compaction_further_up_is_undone_by_restating_what_was_in_force() {
     let Some(Bookkeeping::Compaction(back)) = path.0[13].bookkeeping() else { panic!() };
     assert_eq!((back.summary.as_str(), back.first_kept_entry_id.as_str()), ("", "0"));
     assert_eq!(undo(&path.0), None);
-    assert!(plan(&path.0, &keep(10)).is_ok(), "what was undone can be compacted again");
+    assert!(plan(&path.0, 10).is_ok(), "what was undone can be compacted again");
 }
 
 #[test]
@@ -391,7 +391,7 @@ proptest! {
         keep_recent in 0..80_u64,
     ) {
         let path = build(&steps);
-        let Ok(plan) = plan(&path.0, &keep(keep_recent)) else { return Ok(()) };
+        let Ok(plan) = plan(&path.0, keep_recent) else { return Ok(()) };
         let cut = plan.range.end;
         prop_assert!(plan.range.start < cut && cut < path.0.len());
         let called_before = |id: &str| path.0[..cut].iter().filter_map(PathItem::message).any(|message| {

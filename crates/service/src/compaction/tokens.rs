@@ -8,8 +8,7 @@ use super::path::{PathItem, newest_compaction};
 /// How many tokens the context of a path has: the report of the newest answer, and estimates for everything after it. A
 /// report from before the newest compaction does not count. Without a report, it is the estimate of what a model would
 /// be sent.
-#[must_use]
-pub fn context_tokens(path: &[PathItem]) -> u64 {
+pub(super) fn context_tokens(path: &[PathItem]) -> u64 {
     let after = newest_compaction(path).map_or(0, |found| found.at + 1);
     let reported = path.iter().enumerate().skip(after).rev().find_map(|(at, item)| {
         let reported = reported(item)?;
@@ -31,8 +30,7 @@ pub(super) fn entry_of(item: &PathItem) -> Entry {
 }
 
 /// The same from the end of a path alone, if an answer in it reported the context and no compaction came after that.
-#[must_use]
-pub fn reported_tokens(end: &[PathItem]) -> Option<u64> {
+pub(super) fn reported_tokens(end: &[PathItem]) -> Option<u64> {
     let after = newest_compaction(end).map_or(0, |found| found.at + 1);
     end.iter().skip(after).any(|item| reported(item).is_some()).then(|| context_tokens(end))
 }

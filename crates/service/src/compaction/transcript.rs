@@ -1,5 +1,6 @@
 use bough_session::{AgentMessage, Bookkeeping, ContentBlock};
 
+use super::cut::Plan;
 use super::path::PathItem;
 
 /// Longest tool result that a summariser is given, in characters.
@@ -10,6 +11,29 @@ const RESULT_CHARS_MAX: usize = 2_000;
 pub fn conversation_text(items: &[PathItem]) -> String {
     let paragraphs: Vec<String> = items.iter().flat_map(paragraphs).collect();
     paragraphs.join("\n\n")
+}
+
+/// What a program that writes the summary of a plan reads: the summary before, then the conversation, with the turn that is
+/// split apart.
+pub(super) fn summariser_input(path: &[PathItem], plan: &Plan) -> String {
+    let part = |from: usize, to: usize| conversation_text(path.get(from..to).unwrap_or_default());
+    let mut input = String::new();
+    if let Some(previous) = &plan.previous
+        && !previous.compaction.summary.is_empty()
+    {
+        let summary = &previous.compaction.summary;
+        input.push_str(&format!("<previous-summary>\n{summary}\n</previous-summary>\n\n"));
+    }
+    let range = &plan.range;
+    match plan.split_turn {
+        Some(turn) => {
+            input.push_str(&part(range.start, turn));
+            input.push_str("\n\n**Turn Context (split turn):**\n\n");
+            input.push_str(&part(turn, range.end));
+        }
+        None => input.push_str(&part(range.start, range.end)),
+    }
+    input
 }
 
 /// At most `limit` characters of a text; an ellipsis and a count say what was left out.

@@ -8,7 +8,7 @@ const UNDOES: &str = "undoes";
 
 /// How to undo the compaction in force. Nothing is removed either way.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Undo {
+pub(super) enum Undo {
     /// It is the last entry: the leaf moves back to the entry before it (`None`: before the first).
     MoveLeaf {
         /// The compaction.
@@ -26,8 +26,7 @@ pub enum Undo {
 }
 
 /// How to undo the compaction in force; `None` if there is none.
-#[must_use]
-pub fn undo(path: &[PathItem]) -> Option<Undo> {
+pub(super) fn undo(path: &[PathItem]) -> Option<Undo> {
     let mut standing = standing(path);
     let (id, newest) = standing.pop()?;
     if path.last().is_some_and(|last| last.id == id) {

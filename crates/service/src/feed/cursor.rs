@@ -124,6 +124,26 @@ impl From<FeedPosition> for FeedCursor {
     }
 }
 
+impl FeedCursor {
+    /// Whether a subscriber that is here knows everything up to another cursor; `false` also if the two cannot be
+    /// compared.
+    pub(crate) fn is_at_or_after(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Session(at), Self::Session(other)) => {
+                at.incarnation == other.incarnation && at.read_after().covers(other.position)
+            }
+            (Self::All(GlobalCursor(Held::Position(at))), Self::All(GlobalCursor(held))) => {
+                let Held::Position(other) = held else { return false };
+                let is_whole = other.inside.is_none();
+                at.change.epoch == other.change.epoch
+                    && (at.change.number > other.change.number
+                        || (at.change.number == other.change.number && is_whole))
+            }
+            _ => false,
+        }
+    }
+}
+
 impl GlobalCursor {
     pub(super) const fn at(position: GlobalPosition) -> Self {
         Self(Held::Position(position))

@@ -24,6 +24,7 @@ mod point_in_time;
 mod projector;
 mod reader;
 mod replay;
+mod replayed_entries;
 mod retry_read;
 mod session_reader;
 mod snapshot;

@@ -1,5 +1,7 @@
 //! A projector for a reader that begins in the middle: the session as it was there.
 
+use std::sync::Arc;
+
 use bough_session::{Incarnation, MetaChange, Record, SessionId, SessionState, StreamTally};
 use bough_store::{Position, Store, StoreError, StoreExt, StoredRecord};
 
@@ -78,7 +80,7 @@ async fn state_before(
     if since.len() as u64 != more || changes.iter().any(is_first) {
         return Ok(None);
     }
-    let mut state = now.state;
+    let mut state = Arc::unwrap_or_clone(now.state);
     since.iter().rev().for_each(|stored| state.streams.revert(&stored.record));
     // The projector reads on from there: it folds the later records itself.
     state.seq = from.seq;

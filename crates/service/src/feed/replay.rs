@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bough_session::{Canonical, Entry, Incarnation, JsonMap, SessionId};
 use bough_store::{
-    ListOrder, ListQuery, Position, Steps, Store, StoreError, StoreExt, StoredRecord,
+    ListOrder, ListQuery, Position, RecordPage, Steps, Store, StoreError, StoreExt, StoredRecord,
 };
 use futures_util::future::try_join_all;
 
@@ -13,13 +13,17 @@ use super::cursor::SessionCursor;
 use super::deletions::Deletion;
 use super::event::{EventPayload, FeedEvent};
 use super::events::{CreatedEvent, MessageAddedEvent, MessageUpdatedEvent};
-use crate::limits::{FEED_RECORDS_PER_READ, REPLAY_LOOKUPS_MAX};
+use super::replayed_entries::{AddedEntry, LaterChanges, added_entries};
+use crate::limits::{
+    FEED_RECORDS_PER_READ, REPLAY_FIRST_RECORDS, REPLAY_LOOKUPS_MAX, REPLAY_SESSIONS_AT_ONCE,
+};
 use crate::runtime::Runtime;
 
 /// The difference between two stores as events, a few at a time: the sessions that are gone, then each session that is there
 /// with its entries as they are now.
 pub(super) struct Replay {
-    old: Arc<Runtime>,
+    /// The store before, if it is known: its sessions that are gone come first.
+    old: Option<Arc<Runtime>>,
     new: Arc<Runtime>,
     /// Only this session.
     only: Option<SessionId>,
@@ -31,26 +35,27 @@ pub(super) struct Replay {
 enum Stage {
     /// Listing the old store, from this page on.
     Gone(Option<String>),
-    /// Replaying the new store: these sessions, then the pages after.
-    There(Left),
-    /// Replaying the entries of a session, then the rest.
-    Entries(ReplayedSession, Left),
+    /// Replaying the new store: the rest of the sessions that were begun, then the others.
+    There(VecDeque<ReplayedSession>, Left),
     Done,
 }
 
-/// Sessions that are yet to be replayed.
+/// Sessions that are yet to be begun.
 #[derive(Clone)]
 struct Left {
     sessions: VecDeque<SessionId>,
     next_page: Option<String>,
 }
 
+/// A session of which a part was replayed.
 #[derive(Clone)]
 struct ReplayedSession {
     session: SessionId,
     incarnation: Incarnation,
     metadata: Option<Arc<JsonMap>>,
     position: Position,
+    /// Changes of entries after the first page; `None` until they are needed.
+    later: Option<Arc<LaterChanges>>,
 }
 
 type Step = (Vec<FeedEvent>, Stage);
@@ -59,13 +64,14 @@ type Step = (Vec<FeedEvent>, Stage);
 const SESSIONS_PER_READ: usize = 100;
 
 impl Replay {
-    pub(super) const fn new(
-        old: Arc<Runtime>,
-        new: Arc<Runtime>,
-        only: Option<SessionId>,
-        now_ms: i64,
-    ) -> Self {
-        Self { old, new, only, now_ms, stage: Stage::Gone(None) }
+    /// The sessions of a store.
+    pub(super) const fn of(new: Arc<Runtime>, only: Option<SessionId>, now_ms: i64) -> Self {
+        Self { old: None, new, only, now_ms, stage: Stage::Gone(None) }
+    }
+
+    /// The same, with the sessions of the store before that are gone.
+    pub(super) fn instead_of(self, old: Arc<Runtime>) -> Self {
+        Self { old: Some(old), ..self }
     }
 
     /// The next events; `None` at the end. Called again after an error, or after its future was dropped, it returns
@@ -73,8 +79,7 @@ impl Replay {
     pub(super) async fn next(&mut self) -> Result<Option<Vec<FeedEvent>>, StoreError> {
         let (events, next) = match self.stage.clone() {
             Stage::Gone(page) => self.gone_sessions(page).await?,
-            Stage::There(left) => self.next_session(left).await?,
-            Stage::Entries(replayed, left) => self.entries(replayed, left).await?,
+            Stage::There(begun, left) => self.go_on(begun, left).await?,
             Stage::Done => return Ok(None),
         };
         self.stage = next;
@@ -82,18 +87,19 @@ impl Replay {
     }
 
     async fn gone_sessions(&self, page: Option<String>) -> Result<Step, StoreError> {
-        let (sessions, next) = list(&*self.old.store, self.only.as_ref(), page).await?;
+        let Some(before) = &self.old else { return self.first_page(Vec::new()).await };
+        let (sessions, next) = list(&*before.store, self.only.as_ref(), page).await?;
         let mut events = Vec::new();
         for session in sessions {
             if self.new.store.state(&session).await?.is_some() {
                 continue;
             }
-            if let Some(old) = self.old.store.state(&session).await? {
+            if let Some(old) = before.store.state(&session).await? {
                 let last = SessionCursor::at(old.head.incarnation, old.position);
                 let deletion = Deletion {
                     deleted_at: self.now_ms,
                     seq: Some(old.position.seq),
-                    metadata: old.state.metadata.map(Arc::new),
+                    metadata: old.state.metadata.clone().map(Arc::new),
                 };
                 events.push(deletion.event(&session, last));
             }
@@ -101,29 +107,57 @@ impl Replay {
         if next.is_some() {
             return Ok((events, Stage::Gone(next)));
         }
-        let (sessions, next_page) = list(&*self.new.store, self.only.as_ref(), None).await?;
-        let left = Left { sessions: sessions.into(), next_page };
-        Ok((events, Stage::There(left)))
+        self.first_page(events).await
     }
 
-    async fn next_session(&self, mut left: Left) -> Result<Step, StoreError> {
-        let Some(session) = left.sessions.pop_front() else {
+    async fn first_page(&self, events: Vec<FeedEvent>) -> Result<Step, StoreError> {
+        let (sessions, next_page) = list(&*self.new.store, self.only.as_ref(), None).await?;
+        let left = Left { sessions: sessions.into(), next_page };
+        Ok((events, Stage::There(VecDeque::new(), left)))
+    }
+
+    async fn go_on(
+        &self,
+        mut begun: VecDeque<ReplayedSession>,
+        mut left: Left,
+    ) -> Result<Step, StoreError> {
+        if let Some(replayed) = begun.pop_front() {
+            let (events, rest) = self.entries(replayed, FEED_RECORDS_PER_READ).await?;
+            rest.into_iter().for_each(|rest| begun.push_front(rest));
+            return Ok((events, Stage::There(begun, left)));
+        }
+        // Together, because each is a round trip where the store is elsewhere.
+        let next = left.sessions.drain(..left.sessions.len().min(REPLAY_SESSIONS_AT_ONCE));
+        let next: Vec<_> = next.collect();
+        if next.is_empty() {
             return self.next_page(left).await;
-        };
-        let Some(now) = self.new.store.state(&session).await? else {
-            return Ok((Vec::new(), Stage::There(left)));
+        }
+        let (mut events, mut rest) = (Vec::new(), VecDeque::new());
+        for (first, unread) in try_join_all(next.iter().map(|id| self.begin(id))).await? {
+            events.extend(first);
+            rest.extend(unread);
+        }
+        Ok((events, Stage::There(rest, left)))
+    }
+
+    /// The first events of a session, and the session if there may be more.
+    async fn begin(
+        &self,
+        session: &SessionId,
+    ) -> Result<(Vec<FeedEvent>, Option<ReplayedSession>), StoreError> {
+        let Some(now) = self.new.store.state(session).await? else {
+            return Ok((Vec::new(), None));
         };
         let created = EventPayload::Created(CreatedEvent::from(&now.state.meta()));
-        let metadata = now.state.metadata.map(Arc::new);
-        let whose = (session.clone(), now.head.incarnation);
-        let event = FeedEvent::new(whose, (1, Steps::None), metadata.clone(), created);
-        let replayed = ReplayedSession {
-            session,
-            incarnation: now.head.incarnation,
-            metadata,
-            position: Position::default(),
-        };
-        Ok((vec![event], Stage::Entries(replayed, left)))
+        let (metadata, incarnation) =
+            (now.state.metadata.clone().map(Arc::new), now.head.incarnation);
+        let whose = (session.clone(), incarnation);
+        let mut events = vec![FeedEvent::new(whose, (1, Steps::None), metadata.clone(), created)];
+        let (session, position) = (session.clone(), Position::default());
+        let replayed = ReplayedSession { session, incarnation, metadata, position, later: None };
+        let (entries, rest) = self.entries(replayed, REPLAY_FIRST_RECORDS).await?;
+        events.extend(entries);
+        Ok((events, rest))
     }
 
     async fn next_page(&self, left: Left) -> Result<Step, StoreError> {
@@ -132,53 +166,93 @@ impl Replay {
         };
         let (sessions, next_page) = list(&*self.new.store, self.only.as_ref(), Some(page)).await?;
         let left = Left { sessions: sessions.into(), next_page };
-        Ok((Vec::new(), Stage::There(left)))
+        Ok((Vec::new(), Stage::There(VecDeque::new(), left)))
     }
 
-    async fn entries(&self, mut replayed: ReplayedSession, left: Left) -> Result<Step, StoreError> {
-        let read = self
-            .new
-            .store
-            .records(&replayed.session, replayed.position, FEED_RECORDS_PER_READ)
-            .await;
-        let records = match read {
-            Ok(read) if read.incarnation == replayed.incarnation => read.records,
-            Ok(_) | Err(StoreError::NotFound { .. }) => Vec::new(),
-            Err(error) => return Err(error),
+    /// The events of a page of records, and the session if there may be more.
+    async fn entries(
+        &self,
+        mut replayed: ReplayedSession,
+        limit: usize,
+    ) -> Result<(Vec<FeedEvent>, Option<ReplayedSession>), StoreError> {
+        let Some(page) = self.records(&replayed, replayed.position, limit).await? else {
+            return Ok((Vec::new(), None));
         };
-        let Some(last) = records.last().map(StoredRecord::position) else {
-            return Ok((Vec::new(), Stage::There(left)));
+        replayed.position = page.position_after(replayed.position);
+        let later = match &replayed.later {
+            Some(later) => later.clone(),
+            None if goes_on(&page) => Arc::new(self.later_changes(&replayed).await?),
+            None => Arc::default(),
         };
+        replayed.later = Some(later.clone());
+        let entries = added_entries(&page.records);
         let mut events = Vec::new();
-        for some in records.chunks(REPLAY_LOOKUPS_MAX) {
-            // Together, because each is a round trip where the store is elsewhere.
-            let lookups: Vec<_> =
-                some.iter().map(|stored| self.entry_event(&replayed, stored)).collect();
-            events.extend(try_join_all(lookups).await?.into_iter().flatten());
+        for some in entries.chunks(REPLAY_LOOKUPS_MAX) {
+            let newest = some.iter().map(|added| {
+                let is_newest = added.is_whole && !later.has(&added.entry.id, replayed.position);
+                self.newest(&replayed, added, is_newest)
+            });
+            let newest = try_join_all(newest).await?;
+            let shown = some.iter().zip(newest).filter(|(_, entry)| !entry.is_hidden());
+            events.extend(shown.map(|(added, entry)| replayed.event(added.stored, entry)));
         }
-        replayed.position = replayed.position.join(last);
-        Ok((events, Stage::Entries(replayed, left)))
+        Ok((events, goes_on(&page).then_some(replayed)))
     }
 
-    /// An entry as it is now: added, or, when it has changed since, updated.
-    async fn entry_event(
+    /// Records of a session; `None` if that incarnation is gone.
+    async fn records(
         &self,
         replayed: &ReplayedSession,
-        stored: &StoredRecord,
-    ) -> Result<Option<FeedEvent>, StoreError> {
-        let Some(entry) = stored.record.as_entry() else {
-            return Ok(None);
-        };
-        let newest = self.new.store.entry(&replayed.session, &entry.id).await?;
-        let entry = newest.map_or_else(|| entry.clone(), |newest| newest.entry);
-        if entry.is_hidden() {
-            return Ok(None);
+        after: Position,
+        limit: usize,
+    ) -> Result<Option<RecordPage>, StoreError> {
+        match self.new.store.records(&replayed.session, after, limit).await {
+            Ok(read) if read.incarnation == replayed.incarnation => Ok(Some(read)),
+            Ok(_) | Err(StoreError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
         }
-        let payload = as_now(&replayed.session, entry);
-        let whose = (replayed.session.clone(), replayed.incarnation);
-        let metadata = replayed.metadata.clone();
-        Ok(Some(FeedEvent::new(whose, (stored.seq, stored.steps), metadata, payload)))
     }
+
+    /// Reads the changes of entries after a position.
+    async fn later_changes(&self, replayed: &ReplayedSession) -> Result<LaterChanges, StoreError> {
+        let mut found = LaterChanges::default();
+        let mut after = replayed.position;
+        while let Some(page) = self.records(replayed, after, FEED_RECORDS_PER_READ).await? {
+            after = page.position_after(after);
+            if !found.add(&page.records) || !goes_on(&page) {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// An entry as it is now.
+    async fn newest(
+        &self,
+        replayed: &ReplayedSession,
+        added: &AddedEntry<'_>,
+        is_newest: bool,
+    ) -> Result<Entry, StoreError> {
+        if is_newest {
+            return Ok(added.entry.clone());
+        }
+        let newest = self.new.store.entry(&replayed.session, &added.entry.id).await?;
+        Ok(newest.map_or_else(|| added.entry.clone(), |newest| newest.entry))
+    }
+}
+
+impl ReplayedSession {
+    /// An entry as it is now: added, or, when it has changed since, updated.
+    fn event(&self, stored: &StoredRecord, entry: Entry) -> FeedEvent {
+        let payload = as_now(&self.session, entry);
+        let whose = (self.session.clone(), self.incarnation);
+        FeedEvent::new(whose, (stored.seq, stored.steps), self.metadata.clone(), payload)
+    }
+}
+
+/// Whether a page leads to another one. A store may show less than it has for a moment.
+fn goes_on(page: &RecordPage) -> bool {
+    page.more && !page.records.is_empty()
 }
 
 fn as_now(session: &SessionId, entry: Entry) -> EventPayload {

@@ -47,6 +47,7 @@ impl SessionFeedReader {
         let now = open.store().state(open.id()).await?;
         let current = now.map(|Snapshot { head, position, state }| {
             let cursor = SessionCursor::at(head.incarnation, position);
+            let state = Arc::unwrap_or_clone(state);
             IncarnationReader::with(cursor, EventProjector::with(head.incarnation, state))
         });
         Ok(Self { open, current, deleted: None })

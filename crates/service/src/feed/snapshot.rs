@@ -15,8 +15,8 @@ pub struct SessionSnapshot {
     pub meta: SessionMeta,
     /// What is known beyond that.
     pub details: SessionDetails,
-    /// Where its active path ends: the entry that will be the parent of the next one. After a label was set this is the label's
-    /// own entry; `expected_leaf` takes the message before it too.
+    /// Where its active path ends, not counting labels: what `expected_leaf` is compared with. Absent in a session without
+    /// entries, where `expected_leaf` is `""`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_leaf: Option<EntryId>,
     /// The newest messages of the active path, oldest first, as the list of messages shows them but without siblings.
@@ -66,7 +66,7 @@ pub(super) async fn take(
             meta: before.state.meta(),
             details: before.state.details(),
             messages: messages.filter(|item| item.message.is_some()).collect(),
-            active_leaf: before.state.leaf,
+            active_leaf: before.state.leaf_without_labels().cloned(),
             more_messages: page.more,
         };
         return Ok(Some((snapshot, cursor)));

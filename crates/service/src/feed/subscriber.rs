@@ -60,16 +60,18 @@ impl Subscriber {
         let mut subscriber = Box::new(Self { tail, watch, at, reading, wake: None, hidden });
         let mut page = VecDeque::new();
         match start {
-            StartAt::Now => {}
+            StartAt::Now | StartAt::Replay(None) => {}
             StartAt::Start if hidden => {}
             StartAt::Start => {
                 let start = subscriber.at.as_ref().map(FeedPosition::start_of);
                 start.into_iter().for_each(|start| subscriber.go_to(start));
             }
-            StartAt::After(cursor) => match subscriber.position_of(&cursor)? {
-                Some(position) => subscriber.go_to(position),
-                None => page.push_back(FeedItem::Gap(GapReason::TooOld)),
-            },
+            StartAt::After(cursor) | StartAt::Resume(cursor) | StartAt::Replay(Some(cursor)) => {
+                match subscriber.position_of(&cursor)? {
+                    Some(position) => subscriber.go_to(position),
+                    None => page.push_back(FeedItem::Gap(GapReason::TooOld)),
+                }
+            }
             StartAt::Snapshot => subscriber.show_session(scope, &mut page).await?,
         }
         Ok((subscriber, page))

@@ -29,6 +29,12 @@ pub enum StartAt {
     Start,
     /// After the position of an earlier subscription.
     After(FeedCursor),
+    /// The same, for a subscriber that must not miss anything: if the position is of another store, the sessions of this
+    /// one are replayed first, as after a swap.
+    Resume(FeedCursor),
+    /// With a replay of the sessions that are there, as after a swap, then after a position in this store; without one,
+    /// with what happens from now on.
+    Replay(Option<FeedCursor>),
     /// With everything as it is, then what happens from there on.
     Snapshot,
 }
@@ -135,11 +141,19 @@ impl Service {
         let runtime = self.runtime();
         let shows_all = filter.session_id.is_none() && start == StartAt::Snapshot;
         let session = filter.session_id.as_ref();
-        let after = match &start {
-            StartAt::After(cursor) => Some(cursor.clone()),
-            StartAt::Now | StartAt::Start | StartAt::Snapshot => None,
+        let (after, replays) = match &start {
+            StartAt::After(cursor) | StartAt::Resume(cursor) => (Some(cursor.clone()), false),
+            StartAt::Replay(after) => (after.clone(), true),
+            StartAt::Now | StartAt::Start | StartAt::Snapshot => (None, false),
         };
-        let (subscriber, page) = Subscriber::begin(&runtime, scope, session, start).await?;
+        let must_reach = matches!(start, StartAt::Resume(_));
+        let (subscriber, mut page) = Subscriber::begin(&runtime, scope, session, start).await?;
+        let is_out_of_reach = matches!(page.front(), Some(FeedItem::Gap(_)));
+        let mut replay = None;
+        if replays || (must_reach && is_out_of_reach) {
+            page = VecDeque::from([FeedItem::Gap(GapReason::StoreSwapped)]);
+            replay = Some(Replay::of(runtime.clone(), session.cloned(), self.now_ms()));
+        }
         Ok(Subscription {
             service: self.clone(),
             scope: scope.clone(),
@@ -150,7 +164,7 @@ impl Service {
             swaps,
             subscriber,
             page,
-            replay: None,
+            replay,
             listing: shows_all.then_some(None),
         })
     }
@@ -172,6 +186,11 @@ impl Subscription {
             return self.subscriber.read_at();
         }
         self.delivered.clone()
+    }
+
+    /// Where the subscriber goes on when the replay that is under way is complete; `None` if nothing is replayed.
+    pub(crate) fn after_replay(&self) -> Option<Option<FeedCursor>> {
+        self.replay.as_ref().map(|_| self.subscriber.read_at())
     }
 
     /// The next item; waits for it. May be given up and called again: nothing is lost.
@@ -304,7 +323,7 @@ impl Subscription {
         self.subscriber = begun;
         self.listing = None;
         let session = self.filter.session_id.clone();
-        self.replay = Some(Replay::new(old, new, session, self.service.now_ms()));
+        self.replay = Some(Replay::of(new, session, self.service.now_ms()).instead_of(old));
         self.page.push_back(FeedItem::Gap(GapReason::StoreSwapped));
         Ok(())
     }

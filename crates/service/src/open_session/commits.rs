@@ -6,6 +6,9 @@ use bough_session::{Entry, EntryId, Incarnation, RequestDigest};
 use bough_store::{Position, StoreError};
 use tokio::sync::watch;
 
+/// Where a session is after a write.
+pub(crate) type WriteEnd = (Incarnation, Position);
+
 type Outcome = Option<Result<(), StoreError>>;
 
 /// The wait for one accepted write, shared by all who depend on it.
@@ -16,8 +19,8 @@ pub(crate) struct CommitWaiter(watch::Receiver<Outcome>);
 pub(crate) struct CommitNotifier {
     /// The number of the write in its session.
     pub(super) number: u64,
-    /// The position that the store announces when the write is durable, and its incarnation.
-    pub(super) announced: (Incarnation, Position),
+    /// What the store announces when the write is durable.
+    pub(crate) announced: WriteEnd,
     outcome: watch::Sender<Outcome>,
 }
 
@@ -56,7 +59,7 @@ impl UncommittedEntry {
 
 impl CommitNotifier {
     /// The two ends of the wait for a write.
-    pub(super) fn new(number: u64, announced: (Incarnation, Position)) -> (Self, CommitWaiter) {
+    pub(super) fn new(number: u64, announced: WriteEnd) -> (Self, CommitWaiter) {
         let (outcome, receiver) = watch::channel(None);
         (Self { number, announced, outcome }, CommitWaiter(receiver))
     }

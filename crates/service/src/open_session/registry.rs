@@ -7,13 +7,19 @@ use bough_store::{Position, RecordPage, Store, StoreError};
 
 use super::session::{OpenSession, lock};
 use crate::feed::{Deletions, Feed, FeedTail, SharedTail};
-use crate::limits::{DOCUMENT_KEYS_BYTES_MAX, OPEN_SESSIONS_MAX, RECENT_WRITES_BYTES_MAX};
+use crate::limits::{
+    DOCUMENT_KEYS_BYTES_MAX, OPEN_SESSIONS_MAX, RECENT_WRITES_BYTES_MAX, SWAP_SETTLE_MS,
+};
 
 /// The sessions of one store that are in use. Idle ones are forgotten when there are many.
 pub(crate) struct OpenSessions {
     shared: Arc<Shared>,
     sessions: Mutex<HashMap<SessionId, Arc<OpenSession>>>,
     uses: AtomicU64,
+    /// When this store replaced another one, if it did.
+    replaced_at_ms: Option<i64>,
+    /// How many sessions were opened again after a failed write.
+    reopened: AtomicU64,
 }
 
 /// What all open sessions of a store share.
@@ -29,7 +35,7 @@ pub(super) struct Shared {
 }
 
 impl OpenSessions {
-    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, replaced_at_ms: Option<i64>) -> Self {
         let shared = Shared {
             deletions: Deletions::new(store.clone()),
             store,
@@ -37,11 +43,30 @@ impl OpenSessions {
             recent_bytes: Arc::default(),
             documents_bytes: Arc::default(),
         };
-        Self { shared: Arc::new(shared), sessions: Mutex::default(), uses: AtomicU64::new(0) }
+        Self {
+            shared: Arc::new(shared),
+            sessions: Mutex::default(),
+            uses: AtomicU64::new(0),
+            replaced_at_ms,
+            reopened: AtomicU64::new(0),
+        }
     }
 
     pub(crate) fn store(&self) -> &dyn Store {
         &*self.shared.store
+    }
+
+    /// Whether another store was replaced a moment ago, which may still hold sessions of the same directory.
+    pub(crate) fn is_settling(&self, now_ms: i64) -> bool {
+        self.replaced_at_ms.is_some_and(|since| now_ms.saturating_sub(since) < SWAP_SETTLE_MS)
+    }
+
+    pub(crate) fn note_reopened(&self) {
+        self.reopened.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn reopened(&self) -> u64 {
+        self.reopened.load(Ordering::Relaxed)
     }
 
     pub(crate) fn deletions(&self) -> &Deletions {
@@ -120,7 +145,7 @@ mod tests {
     const ANNOUNCED: (Incarnation, Position) = (Incarnation::new([7; 16]), Position::at(1));
 
     fn sessions() -> OpenSessions {
-        OpenSessions::new(Arc::new(MemoryStore::new(Arc::new(OsEntropy)).unwrap()))
+        OpenSessions::new(Arc::new(MemoryStore::new(Arc::new(OsEntropy)).unwrap()), None)
     }
 
     fn id(number: usize) -> SessionId {

@@ -4,8 +4,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bough_session::{EntryId, Incarnation, SessionId, SessionState};
 use bough_store::{Head, Position, RecordPage, Snapshot, Store, StoreError, StoreExt};
 
-use super::commits::{CommitNotifier, CommitWaiter, UncommittedEntries, UncommittedEntry};
+use super::commits::{
+    CommitNotifier, CommitWaiter, UncommittedEntries, UncommittedEntry, WriteEnd,
+};
 use super::recent_writes::{RecentWrite, RecentWrites};
+use super::recorder_claim::RecorderSlot;
 use super::registry::Shared;
 use super::streams::StreamingMessages;
 use crate::feed::{Deletions, Feed, FeedTail, SharedTail};
@@ -21,6 +24,7 @@ pub(crate) struct OpenSession {
     /// A write failed: what is known here is no longer what is stored.
     has_failed: AtomicBool,
     last_use: AtomicU64,
+    pub(super) recorder: Mutex<RecorderSlot>,
     /// The tail of the session's feed, while it has a subscriber.
     pub(super) tail: SharedTail,
 }
@@ -98,6 +102,7 @@ impl OpenSession {
             uncommitted: Mutex::default(),
             has_failed: AtomicBool::new(false),
             last_use: AtomicU64::new(0),
+            recorder: Mutex::default(),
             tail: SharedTail::default(),
         }
     }
@@ -134,7 +139,7 @@ impl OpenSession {
             let snapshot = self.store().state(&self.id).await?;
             state.known = snapshot.map_or(Known::Absent, |snapshot| {
                 let Snapshot { head, position, state } = snapshot;
-                Known::Present(Box::new(AcceptedState { head, position, state: Arc::new(state) }))
+                Known::Present(Box::new(AcceptedState { head, position, state }))
             });
         }
         Ok(Load { reopened, read })
@@ -168,7 +173,7 @@ impl OpenSession {
     pub(crate) fn note_accepted(
         &self,
         state: &mut WriteState,
-        announced: (Incarnation, Position),
+        announced: WriteEnd,
         entries: Vec<(EntryId, UncommittedEntry)>,
     ) -> CommitNotifier {
         state.issued += 1;

@@ -14,3 +14,4 @@ mod stream;
 pub(crate) use queries::{loop_chain, loop_groups, loops, spawns};
 pub(crate) use recorded::RecordedSessions;
 pub(crate) use recordings::{Recordings, record, recording};
+pub use sink::{RecordingClaim, RecordingSink};

@@ -28,7 +28,7 @@ struct FoldAt {
 impl RecordedSessions {
     /// Reads a session in its present state; `None` if nothing was recorded in it. Reads only what was written since
     /// the last call.
-    pub(super) async fn read<T>(
+    pub(crate) async fn read<T>(
         &self,
         store: &dyn Store,
         session: &SessionId,

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bough_session::limits::check_at_most;
 
+use super::sink::RecordingSink;
 use super::stream::{NewEvents, RecordingStream};
 use crate::api::{RecordRequest, RecordResponse, RecordingRequest, RecordingResponse};
 use crate::error::ServiceError;
@@ -50,13 +51,13 @@ pub(crate) async fn record(
     };
     check_at_most("recording_id", "bytes", recording_id.len(), RECORDING_ID_BYTES_MAX)?;
     let key = RecordingKey::new(scope, recording_id);
-    let (runtime, now_ms, scope) = (service.runtime(), service.now_ms(), scope.clone());
+    let (runtime, now_ms) = (service.runtime(), service.now_ms());
+    let sink = RecordingSink::new(service, scope);
     let finish = request.finish.unwrap_or_default();
     // Runs to completion even if the caller goes away: the count must not be behind the recorder.
     let work = tokio::spawn(async move {
         let recordings = &runtime.recordings;
-        let open = recordings
-            .open(&key, now_ms, || RecordingStream::begin(&runtime.store, &scope, before))?;
+        let open = recordings.open(&key, now_ms, || RecordingStream::begin(sink, before))?;
         let mut stream = open.stream.lock().await;
         if let Err(error) = stream.check_begun(&events) {
             // The caller begins again with earlier events, which this stream would pass over.

@@ -5,17 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bough_recorder::{AgentEvent, DurableError, DurableOptions, DurableRecorder, Notice};
 use bough_session::{RawJson, SessionId};
-use bough_store::Store;
 
-use super::sink::ScopedSink;
+use super::sink::RecordingSink;
 use crate::api::{RecordResponse, RecordingNotice};
 use crate::error::ServiceError;
 use crate::limits::{RECORDING_LOOPS_REMEMBERED_MAX, RECORDING_NOTICES_MAX};
-use crate::scope::Scope;
 
 /// A recorder and the progress of its stream.
 pub(super) struct RecordingStream {
-    recorder: DurableRecorder<ScopedSink>,
+    recorder: DurableRecorder<RecordingSink>,
     /// How many events came before the recorder's first.
     before: u64,
     /// How many events the recorder got, all of them durable.
@@ -58,7 +56,7 @@ impl NewEvents {
 
 impl RecordingStream {
     /// Begins after the events that came `before`. `None` means that the caller does not say how many there were.
-    pub(super) fn begin(store: &Arc<dyn Store>, scope: &Scope, before: Option<u64>) -> Self {
+    pub(super) fn begin(sink: RecordingSink, before: Option<u64>) -> Self {
         let begun = (before != Some(0)).then(Begun::default);
         let before = before.unwrap_or_default();
         let notices = Arc::new(Mutex::new(Notices::default()));
@@ -69,8 +67,7 @@ impl RecordingStream {
             })),
             ..DurableOptions::default()
         };
-        let sink = Arc::new(ScopedSink::new(Arc::clone(store), scope.clone()));
-        let recorder = DurableRecorder::start(sink, options);
+        let recorder = DurableRecorder::start(Arc::new(sink), options);
         Self { recorder, before, got: 0, unended: Unended::default(), begun, notices }
     }
 

@@ -492,7 +492,7 @@ pub(crate) fn check_leaf(state: &SessionState, expected: Option<&str>) -> Result
         Some(expected) if !state.is_leaf(expected) => Err(ServiceError::LeafConflict {
             session: state.session_id.to_string(),
             expected: expected.to_owned(),
-            actual: state.leaf.as_ref().map_or("", EntryId::as_str).to_owned(),
+            actual: state.leaf_without_labels().map_or("", EntryId::as_str).to_owned(),
         }),
         _ => Ok(()),
     }

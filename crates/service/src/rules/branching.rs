@@ -88,7 +88,7 @@ pub(crate) async fn branches(
     for head in visible_ends(&*runtime.store, &state, heads).await? {
         branches.push(branch(&*runtime.store, &state, head).await?);
     }
-    Ok(BranchesResponse { branches, active_leaf: state.leaf, next_cursor })
+    Ok(BranchesResponse { branches, active_leaf: state.leaf.clone(), next_cursor })
 }
 
 /// The visible ends of branches: the last entry that is not hidden, unless another branch continues from there.

@@ -18,7 +18,7 @@ pub(crate) async fn on_config_change(
     _: &Scope,
     _: OnConfigChangeEvent,
 ) -> Result<OnConfigChangeResponse, ServiceError> {
-    let reloaded = service.reload_desk().run(service).await;
+    let reloaded = service.reload_state().run(service).await;
     reloaded.map_err(|error| ServiceError::storage(error.to_string()))?;
     Ok(OnConfigChangeResponse { ok: true })
 }

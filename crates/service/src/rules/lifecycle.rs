@@ -77,7 +77,7 @@ pub(crate) async fn describe(
         meta: state.meta(),
         details: state.details(),
         version: version(&state),
-        active_leaf: state.leaf,
+        active_leaf: state.leaf_without_labels().cloned(),
     }))
 }
 

@@ -1,8 +1,13 @@
 //! A session's own fields: title, description, metadata, status, task, archive.
 
+use std::fmt;
+
 use async_trait::async_trait;
 use bough_session::limits::{check_reason, check_task_name};
-use bough_session::{JsonMap, MetaChange, Record, SessionState, SessionStatus, StatusChange, hex};
+use bough_session::{
+    Incarnation, JsonMap, MetaChange, Record, SessionId, SessionState, SessionStatus, StatusChange,
+    hex,
+};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -12,6 +17,7 @@ use crate::api::{
     SetStatusRequest, SetStatusResponse, SetTaskRequest, SetTaskResponse,
 };
 use crate::error::ServiceError;
+use crate::feed::SessionCursor;
 use crate::scope::Scope;
 use crate::service::Service;
 use crate::writing::{self, Command, Decision, WriteContext};
@@ -185,10 +191,45 @@ fn merge(target: &mut JsonMap, patch: &JsonMap) {
     }
 }
 
+/// What a session was at one moment. It prints as a text that changes with everything that readers of the session see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionVersion {
+    cursor: SessionCursor,
+    fields: String,
+}
+
+impl SessionVersion {
+    /// The incarnation of the session.
+    #[must_use]
+    pub const fn incarnation(&self) -> Incarnation {
+        self.cursor.incarnation
+    }
+}
+
+impl fmt::Display for SessionVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.cursor, self.fields)
+    }
+}
+
+impl Service {
+    /// The present version of a session; `None` if it does not exist for the caller.
+    pub async fn session_version(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+    ) -> Result<Option<SessionVersion>, ServiceError> {
+        let seen = self.runtime().visible(scope, session).await?;
+        Ok(seen.map(|now| SessionVersion {
+            cursor: SessionCursor::at(now.head.incarnation, now.position),
+            fields: version(&now.state),
+        }))
+    }
+}
+
 /// The version of a session's own fields. It is a digest, so a session that was changed and changed back has its old
 /// version.
-#[must_use]
-pub fn version(state: &SessionState) -> String {
+pub(crate) fn version(state: &SessionState) -> String {
     let said = json!([
         state.created_at,
         state.title,

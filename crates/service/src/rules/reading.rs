@@ -1,7 +1,7 @@
 //! Entries are read: paths in pages, in both directions, and single entries.
 
 use bough_session::{Canonical, EntryId, Role, SessionId, SessionState, StreamTally};
-use bough_store::{PathPage, PathQuery, PathStart, Store, StoreError, StoreExt, StoredEntry};
+use bough_store::{PathPage, PathQuery, PathStart, ReadStore, StoreError, StoreExt, StoredEntry};
 
 use super::entries::ItemShape;
 use super::siblings::add_siblings;
@@ -109,7 +109,7 @@ pub(crate) async fn get_message(
 
 /// An entry at its newest revision, if it is there and was not hidden.
 pub(crate) async fn visible_entry(
-    store: &dyn Store,
+    store: &dyn ReadStore,
     session: &SessionId,
     entry: &EntryId,
 ) -> Result<Option<StoredEntry>, ServiceError> {
@@ -180,12 +180,12 @@ async fn page(
     shown_entries.truncate(limit);
     let last = shown_entries.last().filter(|_| more);
     let next_cursor = EntryCursor::after(last.map(|stored| &stored.entry.id))?;
-    Ok(Page { entries: shown_entries, next_cursor, streams: state.streams })
+    Ok(Page { entries: shown_entries, next_cursor, streams: state.streams.clone() })
 }
 
 /// Refuses a path that ends at an entry which was hidden.
 pub(crate) async fn check_visible(
-    store: &dyn Store,
+    store: &dyn ReadStore,
     state: &SessionState,
     end: &EntryId,
 ) -> Result<(), ServiceError> {
@@ -197,7 +197,7 @@ pub(crate) async fn check_visible(
 
 /// A cursor names an entry that its page showed; with other filters it may name one that this page would not.
 async fn check_shown(
-    store: &dyn Store,
+    store: &dyn ReadStore,
     session: &SessionId,
     after: &EntryId,
     shown: &Shown,
@@ -218,7 +218,7 @@ fn cursor_left_the_path(entry: &EntryId) -> ServiceError {
 
 /// A walk along a path, a part at a time.
 pub(crate) struct Walk<'a> {
-    store: &'a dyn Store,
+    store: &'a dyn ReadStore,
     session: &'a SessionId,
     direction: Direction,
     leaf: Option<EntryId>,
@@ -228,7 +228,11 @@ pub(crate) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(store: &'a dyn Store, session: &'a SessionId, direction: Direction) -> Self {
+    pub(crate) fn new(
+        store: &'a dyn ReadStore,
+        session: &'a SessionId,
+        direction: Direction,
+    ) -> Self {
         Self { store, session, direction, leaf: None, at: None, ended: false, shows_hidden: false }
     }
 

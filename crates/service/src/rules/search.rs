@@ -92,7 +92,7 @@ async fn status(
         return Ok(status);
     }
     // How much others write is not theirs to know.
-    Ok(IndexStatus { behind_changes: 0, behind_sessions: 0, ..status })
+    Ok(IndexStatus { is_complete: status.is_complete, ..IndexStatus::default() })
 }
 
 /// A cursor of the index counts the documents of all callers, so it is sealed.

@@ -170,7 +170,7 @@ pub(crate) async fn get_active_leaf(
         return Ok(ActiveLeafResponse::default());
     }
     let entry_id = match runtime.visible(scope, &request.session_id).await? {
-        Some(snapshot) => snapshot.state.leaf,
+        Some(snapshot) => snapshot.state.leaf.clone(),
         None => staged.leaf,
     };
     Ok(ActiveLeafResponse { entry_id })

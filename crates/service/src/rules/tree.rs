@@ -44,7 +44,7 @@ pub(crate) async fn tree(
         at = page.position_after(at);
     }
     let next_cursor = more.then(|| cursor::encode(&at.seq)).transpose()?;
-    Ok(TreeResponse { nodes, active_leaf: state.leaf, next_cursor })
+    Ok(TreeResponse { nodes, active_leaf: state.leaf.clone(), next_cursor })
 }
 
 /// An entry as a node, with what it says now: a reply that was streamed began empty. `None` for one that is hidden.

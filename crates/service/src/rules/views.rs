@@ -22,5 +22,5 @@ pub(crate) async fn usage(
     while let Some(entries) = walk.next(SCAN_ENTRIES).await? {
         entries.iter().for_each(|stored| branch.add_entry(&stored.entry));
     }
-    Ok(UsageResponse { session: state.usage, branch })
+    Ok(UsageResponse { session: state.usage.clone(), branch })
 }

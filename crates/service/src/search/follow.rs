@@ -18,7 +18,10 @@ use bough_store::{ChangeCursor, ChangePage, ListQuery, Store, StoreExt};
 use super::failed;
 use super::gather::{Budget, Gathered, gather};
 use crate::error::ServiceError;
-use crate::limits::{INDEX_CHANGES_PER_ROUND, INDEX_KNOWN_MAX, INDEX_LIST_PAGE, INDEX_STREAM_REST};
+use crate::limits::{
+    INDEX_BYTES_PER_ROUND, INDEX_CHANGES_PER_ROUND, INDEX_KNOWN_MAX, INDEX_LIST_PAGE,
+    INDEX_STREAM_REST,
+};
 
 /// What a round did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +50,8 @@ pub(super) struct Follower {
     /// Sessions with a streaming message, and when they may be indexed again: a long message is not indexed anew for
     /// each added word.
     resting: HashMap<SessionId, Duration>,
+    /// How much text a round indexes, in bytes.
+    bytes_per_round: usize,
 }
 
 impl Follower {
@@ -58,6 +63,7 @@ impl Follower {
             known: HashMap::new(),
             pending: Vec::new(),
             resting: HashMap::new(),
+            bytes_per_round: INDEX_BYTES_PER_ROUND,
         }
     }
 
@@ -162,7 +168,7 @@ impl Follower {
         for change in &page.changes {
             touched.insert(&change.session_id, change.deleted);
         }
-        let mut budget = Budget::default();
+        let mut budget = Budget::of(self.bytes_per_round);
         let mut updates = Vec::new();
         for (session, is_deleted) in touched {
             let update = match is_deleted {
@@ -177,7 +183,10 @@ impl Follower {
         for stale in self.index.stale(INDEX_CHANGES_PER_ROUND).await.map_err(failed)? {
             let is_named = page.changes.iter().any(|change| change.session_id == stale.session_id);
             if !is_named && !budget.is_spent() {
-                let update = self.update(store, &stale.session_id, &mut budget, is_eager).await?;
+                // The row says that it is stale, which the position in memory may not.
+                let session = stale.session_id.clone();
+                self.known.insert(session.clone(), stale);
+                let update = self.update(store, &session, &mut budget, is_eager).await?;
                 updates
                     .extend(update.filter(|update| !matches!(update, SessionUpdate::Stale { .. })));
             }
@@ -198,16 +207,15 @@ impl Follower {
         budget: &mut Budget,
         is_eager: bool,
     ) -> Result<Option<SessionUpdate>, ServiceError> {
-        let stale = || Ok(Some(SessionUpdate::Stale { session_id: session.clone() }));
         let now = self.clock.monotonic();
         let rests = self.resting.get(session).is_some_and(|until| now < *until);
         if budget.is_spent() || (rests && !is_eager) {
-            return stale();
+            return Ok(Some(self.stale(session)));
         }
         let known = self.known(session).await?;
         match gather(store, session, known.as_ref(), budget).await? {
             Gathered::Nothing => Ok(None),
-            Gathered::Later => stale(),
+            Gathered::Later => Ok(Some(self.stale(session))),
             Gathered::Gone => Ok(self.forget(session)),
             Gathered::Put { put, indexed, is_streaming } => {
                 self.rest(session, is_streaming);
@@ -215,6 +223,12 @@ impl Follower {
                 Ok(Some(SessionUpdate::Put(put)))
             }
         }
+    }
+
+    /// Leaves a session for a later round. Its row is about to be marked, so the position in memory is wrong.
+    fn stale(&mut self, session: &SessionId) -> SessionUpdate {
+        self.known.remove(session);
+        SessionUpdate::Stale { session_id: session.clone() }
     }
 
     fn rest(&mut self, session: &SessionId, is_streaming: bool) {
@@ -245,4 +259,34 @@ impl Follower {
 
 const fn removed(session_id: SessionId) -> SessionUpdate {
     SessionUpdate::Remove { session_id, incarnation: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{indexed, say};
+    use super::*;
+
+    /// A page of changes may name a session again whose records an earlier round has read.
+    #[tokio::test]
+    async fn a_session_that_is_named_again_does_not_stay_stale() {
+        let (service, index) = indexed();
+        let store = service.store();
+        let mut follower = Follower::new(index.clone(), service.clock());
+        follower.bytes_per_round = 1;
+        let until_idle = async |follower: &mut Follower| {
+            while follower.round(&*store, true).await.unwrap() != Round::Idle {}
+        };
+        say(&service, "a", "one").await;
+        until_idle(&mut follower).await;
+        let before = index.cursor().await.unwrap();
+        say(&service, "z", "two").await;
+        until_idle(&mut follower).await;
+        // The first session spends the budget of the round that reads the second one's change again.
+        say(&service, "a", "three").await;
+        let expected_cursor = index.cursor().await.unwrap();
+        let again = IndexBatch { expected_cursor, cursor: before, ..IndexBatch::default() };
+        index.apply(again).await.unwrap();
+        until_idle(&mut follower).await;
+        assert_eq!(index.stale(9).await.unwrap(), []);
+    }
 }

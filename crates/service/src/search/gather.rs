@@ -10,18 +10,16 @@ use bough_session::{
 use bough_store::{Position, RecordPage, Snapshot, Store, StoreError, StoreExt, StoredRecord};
 
 use crate::error::ServiceError;
-use crate::limits::{INDEX_BYTES_PER_ROUND, INDEX_RECORDS_PER_READ};
+use crate::limits::INDEX_RECORDS_PER_READ;
 
 /// How much text a round may still index.
 pub(super) struct Budget(usize);
 
-impl Default for Budget {
-    fn default() -> Self {
-        Self(INDEX_BYTES_PER_ROUND)
-    }
-}
-
 impl Budget {
+    pub(super) const fn of(bytes: usize) -> Self {
+        Self(bytes)
+    }
+
     pub(super) const fn is_spent(&self) -> bool {
         self.0 == 0
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use bough_platform::Clock;
-use bough_search::{SearchError, SearchIndex};
+use bough_search::{IndexCounts, SearchError, SearchIndex};
 use bough_store::{ChangeCursor, Store, StoreExt};
 use tokio::sync::OwnedMutexGuard;
 
@@ -17,7 +17,6 @@ use crate::api::IndexStatus;
 use crate::error::ServiceError;
 use crate::limits::{
     INDEX_IDLE, INDEX_POLL, INDEX_REST, INDEX_REST_MAX, INDEX_REST_OF_WRITERS, INDEX_RETRY,
-    SEARCH_STALE_COUNTED,
 };
 use crate::service::Service;
 use follow::{Follower, Round};
@@ -31,6 +30,8 @@ pub(crate) struct Search {
     follower: Arc<tokio::sync::Mutex<Follower>>,
     /// Whether this process updates the index permanently. Otherwise it does so for a search, and releases the lock.
     is_kept: AtomicBool,
+    /// Whether another process had the lock in the last round.
+    is_elsewhere: AtomicBool,
 }
 
 /// The index that a service has now, if it has one.
@@ -51,7 +52,8 @@ impl Search {
     fn new(index: Arc<dyn SearchIndex>, clock: Arc<dyn Clock>) -> Self {
         let follower = Follower::new(index.clone(), clock);
         let follower = Arc::new(tokio::sync::Mutex::new(follower));
-        Self { index, follower, is_kept: AtomicBool::new(false) }
+        let (is_kept, is_elsewhere) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { index, follower, is_kept, is_elsewhere }
     }
 
     /// Indexes the present content of the store, and waits for it for at most `most`. Longer work continues in the
@@ -69,6 +71,10 @@ impl Search {
                         let rounds = self.clone().rounds(follower, store.clone(), target.clone());
                         let done = tokio::spawn(rounds).await;
                         done.unwrap_or_else(|error| Err(ServiceError::storage(error.to_string())))?;
+                        if !self.has(&target).await? {
+                            // Another process indexes, or what is left has to wait.
+                            tokio::time::sleep(INDEX_RETRY).await;
+                        }
                     }
                     Err(_) => tokio::time::sleep(INDEX_POLL).await,
                 }
@@ -85,9 +91,9 @@ impl Search {
         target: ChangeCursor,
     ) -> Result<(), ServiceError> {
         while !self.has(&target).await? {
-            if follower.round(&*store, true).await? == Round::Elsewhere {
-                // Another process indexes; it is waited for.
-                tokio::time::sleep(INDEX_RETRY).await;
+            let round = follower.round(&*store, true).await?;
+            self.is_elsewhere.store(round == Round::Elsewhere, Ordering::Relaxed);
+            if !matches!(round, Round::Worked { .. }) {
                 break;
             }
         }
@@ -115,10 +121,16 @@ impl Search {
             Some(known) if known.epoch == now.epoch => now.number.saturating_sub(known.number),
             _ => now.number.max(1),
         };
-        let stale = self.index.stale(SEARCH_STALE_COUNTED).await.map_err(failed)?.len();
-        let behind_sessions = u64::try_from(stale).unwrap_or(u64::MAX);
-        let is_complete = behind_changes == 0 && behind_sessions == 0;
-        Ok(IndexStatus { is_complete, behind_changes, behind_sessions })
+        let IndexCounts { stale_sessions, documents } =
+            self.index.counts().await.map_err(failed)?;
+        let is_complete = behind_changes == 0 && stale_sessions == 0;
+        Ok(IndexStatus {
+            is_complete,
+            behind_changes,
+            behind_sessions: stale_sessions,
+            indexed_documents: documents,
+            is_elsewhere: !is_complete && self.is_elsewhere.load(Ordering::Relaxed),
+        })
     }
 }
 
@@ -140,6 +152,8 @@ impl Service {
             };
             search.is_kept.store(true, Ordering::Relaxed);
             let round = search.follower.lock().await.round(&*store, false).await;
+            let is_elsewhere = matches!(round, Ok(Round::Elsewhere));
+            search.is_elsewhere.store(is_elsewhere, Ordering::Relaxed);
             match round {
                 Ok(Round::Worked { took, is_written }) => {
                     tokio::time::sleep(rest_after(took, is_written)).await;
@@ -170,5 +184,47 @@ pub(crate) fn failed(error: SearchError) -> ServiceError {
     match error {
         SearchError::InvalidCursor => ServiceError::InvalidCursor { reason: error.to_string() },
         other => ServiceError::storage(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bough_platform::{OsEntropy, SystemClock};
+    use bough_search::NativeIndex;
+    use bough_store::MemoryStore;
+    use serde_json::json;
+
+    use super::*;
+    use crate::scope::Scope;
+
+    /// A service with an index in memory that nobody updates yet.
+    pub(super) fn indexed() -> (Service, Arc<dyn SearchIndex>) {
+        let entropy = Arc::new(OsEntropy);
+        let store = Arc::new(MemoryStore::new(entropy.clone()).unwrap());
+        let service = Service::new(store, Arc::new(SystemClock::new()), entropy);
+        (service, Arc::new(NativeIndex::in_memory().unwrap()))
+    }
+
+    pub(super) async fn say(service: &Service, session: &str, text: &str) {
+        let scope = Scope::owner();
+        let ensured = json!({"session_id": session});
+        service.call(&scope, "session::ensure", ensured).await.unwrap();
+        let content = json!([{"type": "text", "text": text}]);
+        let message = json!({"role": "user", "content": content, "timestamp": 1});
+        let request = json!({"session_id": session, "message": message});
+        service.call(&scope, "session::append", request).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn rounds_end_when_there_is_nothing_left_to_do() {
+        let (service, index) = indexed();
+        say(&service, "a", "one").await;
+        let search = Arc::new(Search::new(index.clone(), service.clock()));
+        let store = service.store();
+        let mut beyond = store.change_cursor().await.unwrap();
+        beyond.number += 1;
+        let follower = search.follower.clone().try_lock_owned().unwrap();
+        search.clone().rounds(follower, store.clone(), beyond).await.unwrap();
+        assert!(search.status(&*store).await.unwrap().is_complete);
     }
 }

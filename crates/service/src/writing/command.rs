@@ -13,11 +13,10 @@ use super::run_to_completion::run_to_completion;
 use crate::error::ServiceError;
 use crate::limits::{WRITE_ATTEMPTS_MAX, WRITE_RETRY_WAIT, WRITE_RETRY_WAIT_MAX};
 use crate::open_session::{
-    AcceptedState, CommitNotifier, CommitWaiter, Known, OpenSession, RecentWrite, UncommittedEntry,
-    WriteState,
+    AcceptedState, CommitNotifier, CommitWaiter, Known, OpenSession, OpenSessions, RecentWrite,
+    UncommittedEntry, WriteEnd, WriteState,
 };
 use crate::rules::documents::DocumentFact;
-use crate::runtime::Runtime;
 use crate::service::Service;
 
 /// A rule that writes: it reads a session and decides what to write.
@@ -41,6 +40,8 @@ pub(crate) enum Decision<A> {
     Create(Vec<Record>, A),
     /// A batch.
     Append(Vec<Record>, A),
+    /// What a recorder has, with the time of each record: the first records of a session, or a batch.
+    Recorded(Vec<NewRecord>, A),
     /// One step of a streaming message.
     Step(Box<Delta>, A),
 }
@@ -51,10 +52,22 @@ pub(crate) async fn run<C: Command>(
     session: &SessionId,
     command: C,
 ) -> Result<C::Answer, ServiceError> {
-    let runtime = service.runtime();
-    let open = runtime.sessions.open(session);
+    let sessions = service.runtime().sessions.clone();
+    let open = sessions.open(session);
     let (now_ms, expected) = (service.now_ms(), service.expected_incarnation());
-    let job = WriteJob { open, now_ms, expected, runtime };
+    let job = WriteJob { sessions, open, now_ms, expected };
+    Ok(run_to_completion(job.run(command)).await?.0)
+}
+
+/// The same for a recorder, which has no service. Also returns where the session is after the write, if there was one.
+pub(crate) async fn run_recorded<C: Command>(
+    sessions: &Arc<OpenSessions>,
+    open: &Arc<OpenSession>,
+    now_ms: i64,
+    command: C,
+) -> Result<(C::Answer, Option<WriteEnd>), ServiceError> {
+    let (sessions, open) = (sessions.clone(), open.clone());
+    let job = WriteJob { sessions, open, now_ms, expected: None };
     run_to_completion(job.run(command)).await
 }
 
@@ -68,9 +81,9 @@ pub(crate) async fn create(
     let now_ms = service.now_ms();
     let session = session.clone();
     let task = async move {
-        let mut state = SessionState::new(session.clone());
-        fold(&mut state, &records, now_ms);
-        let batch = Batch::from(dated(records, now_ms));
+        let records = dated(records, now_ms);
+        let state = Arc::new(first_state(&session, &records));
+        let batch = Batch { records, state: Some(state.clone()) };
         let accepted = runtime.store.create(&session, batch).await?;
         accepted.durable.await?;
         Ok(state.meta())
@@ -79,7 +92,7 @@ pub(crate) async fn create(
 }
 
 struct WriteJob {
-    runtime: Arc<Runtime>,
+    sessions: Arc<OpenSessions>,
     open: Arc<OpenSession>,
     now_ms: i64,
     /// The incarnation of the session that the caller means.
@@ -99,23 +112,26 @@ enum Attempt<A> {
 }
 
 impl WriteJob {
-    async fn run<C: Command>(self, mut command: C) -> Result<C::Answer, ServiceError> {
+    async fn run<C: Command>(
+        self,
+        mut command: C,
+    ) -> Result<(C::Answer, Option<WriteEnd>), ServiceError> {
         let mut wait = WRITE_RETRY_WAIT;
         for _ in 0..WRITE_ATTEMPTS_MAX {
             match self.attempt(&mut command).await? {
                 Attempt::Nothing(answer, newest) => {
                     committed(newest).await?;
-                    return Ok(answer);
+                    return Ok((answer, None));
                 }
                 Attempt::Accepted(answer, notifier, durable) => {
-                    let outcome = durable.await;
+                    let (end, outcome) = (notifier.announced, durable.await);
                     self.open.note_committed(notifier, &outcome);
                     outcome?;
-                    return Ok(answer);
+                    return Ok((answer, Some(end)));
                 }
                 Attempt::Latched => {
-                    self.runtime.store.reopen(self.open.id()).await?;
-                    self.runtime.note_reopened();
+                    self.open.store().reopen(self.open.id()).await?;
+                    self.sessions.note_reopened();
                 }
                 Attempt::Stale => wait = pause(wait).await,
             }
@@ -178,7 +194,7 @@ impl WriteJob {
     async fn load(&self, state: &mut WriteState) -> Result<bool, ServiceError> {
         let load = self.open.load(state).await?;
         if load.reopened {
-            self.runtime.note_reopened();
+            self.sessions.note_reopened();
         }
         Ok(load.read)
     }
@@ -196,8 +212,16 @@ impl WriteJob {
             Decision::Nothing(answer) => {
                 return Ok(Attempt::Nothing(answer, state.newest.clone()));
             }
-            Decision::Create(records, answer) => (self.create(state, records).await, answer),
-            Decision::Append(records, answer) => (self.append(state, records).await, answer),
+            Decision::Create(records, answer) => {
+                (self.create(state, dated(records, self.now_ms)).await, answer)
+            }
+            Decision::Append(records, answer) => {
+                (self.append(state, dated(records, self.now_ms)).await, answer)
+            }
+            Decision::Recorded(records, answer) if state.accepted().is_none() => {
+                (self.create(state, records).await, answer)
+            }
+            Decision::Recorded(records, answer) => (self.append(state, records).await, answer),
             Decision::Step(delta, answer) => (self.append_step(state, *delta).await, answer),
         };
         match accepted {
@@ -208,7 +232,7 @@ impl WriteJob {
                     StoreError::Conflict { .. }
                     | StoreError::RevisionConflict { .. }
                     | StoreError::Exists { .. } => Ok(Attempt::Stale),
-                    StoreError::Locked { .. } if self.runtime.is_settling(self.now_ms) => {
+                    StoreError::Locked { .. } if self.sessions.is_settling(self.now_ms) => {
                         Ok(Attempt::Stale)
                     }
                     StoreError::Latched { .. } => Ok(Attempt::Latched),
@@ -221,47 +245,44 @@ impl WriteJob {
     async fn create(
         &self,
         state: &mut WriteState,
-        records: Vec<Record>,
+        records: Vec<NewRecord>,
     ) -> Result<(CommitNotifier, Durable), StoreError> {
-        let mut folded = SessionState::new(self.open.id().clone());
-        fold(&mut folded, &records, self.now_ms);
-        let (folded, added) = (Arc::new(folded), added_entries(&records));
-        let batch = Batch { records: dated(records, self.now_ms), state: Some(folded.clone()) };
-        let appended = self.runtime.store.create(self.open.id(), batch).await?;
+        let (folded, added) =
+            (Arc::new(first_state(self.open.id(), &records)), added_entries(&records));
+        let batch = Batch { records, state: Some(folded.clone()) };
+        let appended = self.open.store().create(self.open.id(), batch).await?;
         Ok(self.accepted(state, (Position::default(), folded), appended, added))
     }
 
     async fn append(
         &self,
         state: &mut WriteState,
-        records: Vec<Record>,
+        records: Vec<NewRecord>,
     ) -> Result<(CommitNotifier, Durable), StoreError> {
         if std::mem::take(&mut state.has_steps) {
             // The batch joins the steps of a message; the feeds must take each of them before.
-            self.runtime.sessions.catch_up(&self.open).await;
+            self.sessions.catch_up(&self.open).await;
         }
         let Some(mut before) = state.take_accepted() else {
             return Err(StoreError::invalid("a batch for a session that does not exist"));
         };
-        fold(Arc::make_mut(&mut before.state), &records, self.now_ms);
+        fold(Arc::make_mut(&mut before.state), &records);
         let added = added_entries(&records);
-        let documents =
-            state.documents.as_ref().map(|_| DocumentFact::of_new(&records, self.now_ms));
-        for record in &records {
+        let documents = state.documents.as_ref().map(|_| DocumentFact::of_new(&records));
+        for new in &records {
             if let Record::Revision(Revision { entry_id, .. })
-            | Record::Removed(Removal { entry_id, .. }) = record
+            | Record::Removed(Removal { entry_id, .. }) = &new.record
             {
                 // The record changes the message beside its stream, so the copy in memory is outdated.
                 drop(state.streams.take(entry_id));
             }
         }
-        let records = dated(records, self.now_ms);
         let for_feeds = self.open.is_followed().then(|| records.clone());
         let batch = Batch { records, state: Some(before.state.clone()) };
-        let appended = self.runtime.store.append(self.open.id(), &before.head, batch).await?;
+        let appended = self.open.store().append(self.open.id(), &before.head, batch).await?;
         if let (Some(index), Some(documents)) = (&mut state.documents, documents) {
             index.apply_new(documents, appended.head.seq);
-            self.runtime.sessions.bound_documents();
+            self.sessions.bound_documents();
         }
         let recent = for_feeds.and_then(|all| RecentWrite::batch(before.position, &appended, all));
         self.keep_for_feeds(&appended, recent);
@@ -280,7 +301,7 @@ impl WriteJob {
         message.apply(&delta).map_err(|error| StoreError::invalid(error.to_string()))?;
         Arc::make_mut(&mut before.state).touch(delta.at_ms);
         let for_feeds = self.open.is_followed().then(|| delta.clone());
-        let appended = self.runtime.store.append_delta(self.open.id(), delta).await?;
+        let appended = self.open.store().append_delta(self.open.id(), delta).await?;
         state.streams.put(message.entry.id.clone(), message);
         state.has_steps = true;
         let recent = for_feeds.and_then(|step| RecentWrite::step(before.position, &appended, step));
@@ -292,7 +313,7 @@ impl WriteJob {
     fn keep_for_feeds(&self, appended: &Appended, write: Option<RecentWrite>) {
         if let Some(write) = write {
             self.open.keep_for_feeds(appended.head.incarnation, write);
-            self.runtime.sessions.bound_recent_writes();
+            self.sessions.bound_recent_writes();
         }
     }
 
@@ -329,10 +350,17 @@ async fn pause(wait: Duration) -> Duration {
     WRITE_RETRY_WAIT_MAX.min(wait * 2)
 }
 
-pub(super) fn fold(state: &mut SessionState, records: &[Record], at_ms: i64) {
-    for record in records {
+/// The state of a session that begins with these records.
+fn first_state(session: &SessionId, records: &[NewRecord]) -> SessionState {
+    let mut state = SessionState::new(session.clone());
+    fold(&mut state, records);
+    state
+}
+
+pub(super) fn fold(state: &mut SessionState, records: &[NewRecord]) {
+    for new in records {
         let seq = state.seq + 1;
-        state.apply(record, seq, at_ms);
+        state.apply(&new.record, seq, new.at_ms);
     }
 }
 
@@ -341,8 +369,8 @@ pub(super) fn dated(records: Vec<Record>, at_ms: i64) -> Vec<NewRecord> {
 }
 
 /// What the next writer must know of entries before the records are durable.
-fn added_entries(records: &[Record]) -> Vec<(EntryId, UncommittedEntry)> {
-    let added = records.iter().filter_map(|record| match record.known() {
+fn added_entries(records: &[NewRecord]) -> Vec<(EntryId, UncommittedEntry)> {
+    let added = records.iter().filter_map(|new| match new.record.known() {
         Record::Entry(entry) => Some((entry.id.clone(), entry.into())),
         Record::Removed(removal) => Some((removal.entry_id.clone(), UncommittedEntry::hidden())),
         _ => None,

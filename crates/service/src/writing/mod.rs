@@ -9,7 +9,7 @@ mod delete;
 mod run_to_completion;
 mod session_builder;
 
-pub(crate) use command::{Command, Decision, create, run};
+pub(crate) use command::{Command, Decision, create, run, run_recorded};
 pub(crate) use context::WriteContext;
 pub(crate) use delete::{delete, undelete};
 pub(crate) use run_to_completion::run_to_completion;

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use bough_session::{Entry, EntryBody, EntryId, Record, SessionId, SessionMeta, SessionState};
-use bough_store::{Draft, StoreExt};
+use bough_session::{
+    Entry, EntryBody, EntryId, NewRecord, Record, SessionId, SessionMeta, SessionState,
+};
+use bough_store::{Batch, Draft, StoreExt};
 
-use super::command::{dated, fold};
+use super::command::fold;
 use super::run_to_completion::run_to_completion;
 use crate::error::ServiceError;
 use crate::limits::{BUILD_BATCH_BYTES, BUILD_BATCH_RECORDS};
@@ -17,8 +19,8 @@ pub(crate) struct SessionBuilder {
     runtime: Arc<Runtime>,
     session: SessionId,
     now_ms: i64,
-    state: SessionState,
-    waiting: Vec<Record>,
+    state: Arc<SessionState>,
+    waiting: Vec<NewRecord>,
     /// Records and bytes since the last attempt to write.
     news: (usize, usize),
     draft: Option<Box<dyn Draft>>,
@@ -30,7 +32,7 @@ impl SessionBuilder {
             runtime: service.runtime(),
             session: session.clone(),
             now_ms: service.now_ms(),
-            state: SessionState::new(session.clone()),
+            state: Arc::new(SessionState::new(session.clone())),
             waiting: Vec::new(),
             news: (0, 0),
             draft: None,
@@ -39,10 +41,11 @@ impl SessionBuilder {
 
     /// Adds a record.
     pub(crate) async fn add(&mut self, record: Record) -> Result<(), ServiceError> {
-        fold(&mut self.state, std::slice::from_ref(&record), self.now_ms);
-        let bytes = record.as_entry().map_or(0, Entry::bytes);
+        let new = record.at(self.now_ms);
+        fold(Arc::make_mut(&mut self.state), std::slice::from_ref(&new));
+        let bytes = new.record.as_entry().map_or(0, Entry::bytes);
         self.news = (self.news.0 + 1, self.news.1.saturating_add(bytes));
-        self.waiting.push(record);
+        self.waiting.push(new);
         if self.news.0 >= BUILD_BATCH_RECORDS || self.news.1 >= BUILD_BATCH_BYTES {
             self.news = (0, 0);
             self.write_waiting().await?;
@@ -62,21 +65,23 @@ impl SessionBuilder {
             Some(draft) => draft,
             none => none.insert(self.runtime.store.draft(&self.session).await?),
         };
-        Ok(draft.add(dated(std::mem::take(&mut self.waiting), self.now_ms)).await?)
+        let records = std::mem::take(&mut self.waiting);
+        Ok(draft.add(Batch { records, state: Some(self.state.clone()) }).await?)
     }
 
     /// Publishes the session, even if the caller stops waiting for it.
     pub(crate) async fn finish(mut self) -> Result<SessionMeta, ServiceError> {
         let task = async move {
-            let rest = dated(std::mem::take(&mut self.waiting), self.now_ms);
+            let records = std::mem::take(&mut self.waiting);
+            let rest = Batch { records, state: Some(self.state.clone()) };
             let appended = match self.draft.take() {
                 Some(mut draft) => {
-                    if !rest.is_empty() {
+                    if !rest.records.is_empty() {
                         draft.add(rest).await?;
                     }
                     draft.finish().await?
                 }
-                None => self.runtime.store.create(&self.session, rest.into()).await?,
+                None => self.runtime.store.create(&self.session, rest).await?,
             };
             appended.durable.await?;
             Ok(self.state.meta())

@@ -20,6 +20,7 @@ static ALLOCATOR: &stats_alloc::StatsAlloc<std::alloc::System> = &stats_alloc::I
 mod bounds;
 mod branching;
 mod busy;
+mod compaction;
 mod concurrency;
 mod cuts;
 mod documents;
@@ -46,4 +47,5 @@ mod stats;
 mod streaming;
 mod swap;
 mod tree;
+mod two_recorders;
 mod weaknesses;

@@ -8,6 +8,7 @@ use crate::common::flaky_store::FlakyStore;
 use crate::common::stores::DiskKind;
 use crate::common::{Listener, TestService, assistant, text, user};
 use crate::weaknesses::OnSimDisk;
+use bough_recorder::{AgentEnd, AgentEvent, AgentStart, PhiMessage, Timestamp};
 use bough_service::limits::RECENT_WRITES_MAX;
 use bough_service::{EventFilter, EventKind, FeedItem, StartAt};
 use bough_session::SessionId;
@@ -68,6 +69,40 @@ impl Followed {
 
 fn message_text(event: &Value) -> String {
     text(&event["message"])
+}
+
+/// The events of a loop of one exchange.
+fn exchange(session: &str, number: i64) -> Value {
+    let (loop_id, at) = (format!("{session}.m.{number}"), Timestamp::from_unix_ms(number * 1000));
+    let said = vec![PhiMessage::assistant("p", "m", format!("answer {number}"), 2)];
+    let start = AgentEvent::from(AgentStart::new("agent", session, &loop_id, at));
+    json!([start, AgentEvent::from(AgentEnd::new(&loop_id, said, at))])
+}
+
+/// A recorder writes through the open session: its feeds and the next writer know the records already.
+#[tokio::test]
+async fn what_a_recorder_writes_is_neither_read_back_nor_folded_twice() {
+    let (bed, store) = FlakyStore::bed();
+    let record = async |number| {
+        let request = json!({"recording_id": "r", "events": exchange("s", number)});
+        bed.ok("session::record", request).await
+    };
+    record(1).await;
+    let added = || EventFilter::of([EventKind::MessageAdded]);
+    for (filter, first) in [(added().in_session(SessionId::from_stored("s")), 2), (added(), 4)] {
+        let mut listener = bed.subscribe(filter, StartAt::Now).await;
+        record(first).await;
+        listener.event().await;
+        let read = store.records_read.load(Ordering::SeqCst);
+        bed.say("s", "between").await;
+        record(first + 1).await;
+        let mut heard = async || message_text(&listener.event().await.1);
+        assert_eq!(heard().await, "between");
+        assert_eq!(heard().await, format!("answer {}", first + 1));
+        let read_now = store.records_read.load(Ordering::SeqCst);
+        assert_eq!(read_now - read, 1, "the recorder reads what came in between, and nobody else");
+    }
+    assert_eq!(store.unfolded_batches.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test]

@@ -23,6 +23,7 @@ const MEANT: &[(&str, &str, &str)] = &[
         "/properties/expected_leaf",
         "two who go back one entry each do not take the same one",
     ),
+    ("session::update-message request", "/properties/content", "the content may be one text"),
     ("session::fork request", "/properties/entry_id", "the default is the active leaf"),
     ("session::fork request", "/required", "the default is the active leaf"),
     ("session::fork request", "/properties/keep_ids", "copies can have the ids of their originals"),

@@ -350,7 +350,10 @@ async fn a_cleared_index_is_built_again(bed: TestService) {
     assert_eq!(status["is_complete"], json!(false));
     assert_eq!(found(&bed, "word").await, [entry.as_str()]);
     let status = bed.ok("session::search-status", json!({})).await;
-    assert_eq!(status, json!({"is_complete": true, "behind_changes": 0, "behind_sessions": 0}));
+    let expected = json!({
+        "is_complete": true, "behind_changes": 0, "behind_sessions": 0, "indexed_documents": 1, "is_elsewhere": false,
+    });
+    assert_eq!(status, expected);
 }
 
 async fn filters_narrow_what_is_found(bed: TestService) {

@@ -63,19 +63,32 @@ async fn replayed(listener: &mut Listener) -> Vec<(EventKind, Value)> {
     }
 }
 
-/// Where the store is elsewhere, each lookup is a round trip. Here each waits until another one is under way.
+/// Where the store is elsewhere, each lookup is a round trip.
 #[tokio::test]
-async fn a_replay_looks_entries_up_together() {
+async fn a_replay_looks_up_only_what_changed_long_after_it_was_added() {
     let bed = TestService::on(&stores::memory()).await;
     let (other, store) = FlakyStore::bed();
     let id = other.create(json!({})).await;
-    other.say(&id, "a").await;
-    other.say(&id, "b").await;
+    let mut entries = Vec::new();
+    for number in 0..600 {
+        entries.push(other.say(&id, &number.to_string()).await);
+    }
+    let late = other.append(&id, json!({"message": assistant("late")})).await;
+    let late = late["entry_id"].as_str().unwrap();
+    other.update(&id, late, "late, and changed").await;
+    other.update(&id, &entries[0], "first, and changed").await;
+    other.update(&id, &entries[300], "middle, and changed").await;
     let mut listener = bed.listen().await;
-    *store.lookups.lock().unwrap() = Some(Arc::new(tokio::sync::Barrier::new(2)));
-    bed.service.swap_store(store);
+    let before = store.lookups.load(Ordering::SeqCst);
+    bed.service.swap_store(store.clone());
     expect_gap(&mut listener).await;
-    assert_eq!(replayed(&mut listener).await.len(), 3);
+    let events = replayed(&mut listener).await;
+    assert_eq!(events.len(), 602);
+    let text = |index: usize| common::text(&events[index].1["message"]);
+    let texts = [1, 2, 301, 601].map(text);
+    let expected = ["first, and changed", "1", "middle, and changed", "late, and changed"];
+    assert_eq!(texts, expected);
+    assert_eq!(store.lookups.load(Ordering::SeqCst) - before, 2);
 }
 
 async fn subscribers_hear_the_difference_and_go_on(bed: TestService) {

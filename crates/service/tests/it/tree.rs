@@ -113,13 +113,15 @@ async fn siblings_are_messages_also_behind_labels(bed: TestService) {
     label("m5").await;
     message("m6", Some("m5")).await;
     assert_eq!(siblings("m6").await, Value::Null);
-    // The leaf is the label's own entry, and whoever knows the message may append.
+    // The tree ends with the label's own entry; a session's leaf is the message, and whoever knows it may append.
     label("m6").await;
     let described = bed.ok("session::describe", json!({"session_id": id})).await;
-    assert_ne!(described["active_leaf"], json!("m6"));
+    assert_eq!(described["active_leaf"], json!("m6"));
+    let tree = bed.ok("session::tree", json!({"session_id": id})).await;
+    assert_ne!(tree["active_leaf"], json!("m6"));
     let next = json!({"message": user("m7"), "entry_id": "m7", "expected_leaf": "m6"});
     bed.append(&id, next).await;
-    let leaf = described["active_leaf"].as_str().unwrap();
+    let leaf = tree["active_leaf"].as_str().unwrap();
     let (code, _) = bed
         .err(
             "session::append",

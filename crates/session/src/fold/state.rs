@@ -219,6 +219,12 @@ impl SessionState {
         line.is_some_and(|line| self.preview.as_ref() == Some(&line))
     }
 
+    /// The current leaf, not counting labels: what a caller has seen of the conversation when it has seen this.
+    #[must_use]
+    pub fn leaf_without_labels(&self) -> Option<&EntryId> {
+        self.leaf_before_labels.as_ref().or(self.leaf.as_ref())
+    }
+
     /// Whether `expected` is the current leaf, not counting labels: a caller that saw it has seen the whole
     /// conversation. The empty text means a session without a leaf.
     #[must_use]

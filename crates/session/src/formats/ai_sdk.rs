@@ -16,7 +16,7 @@ use super::{Codec, Format};
 use crate::members::UnknownMembers;
 use crate::{
     AgentMessage, AssistantMessage, Canonical, ContentBlock, FormatError, FunctionCallBlock,
-    FunctionResultBlock, RawJson, StopReason, ThinkingBlock,
+    FunctionResultBlock, LossReason, RawJson, StopReason, ThinkingBlock,
 };
 
 const FORMAT: Format = Format::AiSdk;
@@ -64,8 +64,9 @@ impl Codec for AiSdk {
             PlainRole::User => ("user", None),
             PlainRole::System => ("system", None),
             PlainRole::Assistant(reply) => ("assistant", Some(reply)),
-            // A result without its call is a tool part with an output only.
+            // A result without its call is a tool part of a message of the model: read again, it has a call.
             PlainRole::Result(result) => {
+                mapping.note("/role".to_owned(), LossReason::Changed);
                 let (id, name) = (result.function_call_id.clone(), result.function_id.clone());
                 let call = FunctionCallBlock::new(id, name, RawJson::default());
                 let result = result_as_block(result.clone());
@@ -253,6 +254,7 @@ fn write_parts(content: &[ContentBlock], mapping: &mut Mapping) -> Vec<RawJson> 
             }
             ContentBlock::FunctionResult(_) if written.contains(at) => {}
             ContentBlock::FunctionResult(result) => {
+                mapping.note(format!("{at}/type"), LossReason::Changed);
                 let id = result.function_call_id.clone();
                 let call = FunctionCallBlock::new(id, String::new(), RawJson::default());
                 parts.push(write_tool("", &call, Some((at, result)), mapping));

@@ -42,6 +42,7 @@ use serde_json::Value;
 
 pub use check::FormatError;
 pub use conversation::{Conversation, context_to_format, conversation_to_format};
+pub(crate) use pi_lines::compacted_system_message;
 pub use pi_lines::compacted_system_prompt;
 
 use crate::lossy_json::lossy_json;

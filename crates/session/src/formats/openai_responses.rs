@@ -50,7 +50,7 @@ impl Codec for OpenaiResponses {
 
     fn to_canonical(&self, text: &str, entry_time: i64) -> Option<Canonical> {
         let members = Members::parse(text)?;
-        let message = if members.text("object").as_deref() == Some("response") {
+        let message = if is_response(&members) {
             response(members, entry_time)?
         } else {
             item(text, members, entry_time)?
@@ -79,13 +79,21 @@ impl Codec for OpenaiResponses {
     }
 
     fn input(&self, json: RawJson, mapping: &mut Mapping) -> Vec<RawJson> {
-        let Some(mut members) = Members::parse(json.get()) else { return vec![json] };
+        // Results of tools have a list in `output` too.
+        let Some(mut members) = Members::parse(json.get()).filter(is_response) else {
+            return vec![json];
+        };
         let Some(items) = members.take_list("output") else { return vec![json] };
         for (key, _) in members.into_unknown() {
             mapping.note(format!("/{}", super::write::escaped(&key)), LossReason::NotInput);
         }
         items.into_iter().map(RawJson::from).collect()
     }
+}
+
+/// Whether this is a whole answer of the API, and not one item.
+fn is_response(members: &Members<'_>) -> bool {
+    members.text("object").as_deref() == Some("response")
 }
 
 fn check_item(check: &Check<'_>) -> Result<(), FormatError> {

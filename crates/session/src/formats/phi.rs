@@ -4,7 +4,7 @@ use super::block::{StopWords, kept, lose_custom_as_user, user_message};
 use super::check::Check;
 use super::pi::{
     BlockNames, PI_BLOCKS, USUAL_STOP_WORDS, content_of, figures_and_sum, stop_reason,
-    usage_figures, write_message,
+    usage_figures, usage_or_none, write_message,
 };
 use super::read::Members;
 use super::write::{Mapping, Object};
@@ -126,7 +126,7 @@ fn usage(mut members: Members<'_>) -> Usage {
 fn write_assistant(reply: &AssistantMessage, mapping: &mut Mapping) -> Object {
     let stop_word = STOP_WORDS.word(reply, mapping);
     let none = Usage::default();
-    let usage = reply.usage.as_ref().unwrap_or(&none);
+    let usage = usage_or_none(reply.usage.as_ref(), &none, mapping);
     let ([input, output, cache_read, cache_write], sum) = figures_and_sum(usage);
     let report = Object::with("input", input)
         .and("output", output)

@@ -103,7 +103,7 @@ fn check_message(check: &Check<'_>) -> Result<(), FormatError> {
     check.text_or_list("content", |block| block.text("type").map(|_| ()))
 }
 
-fn message(text: &str, entry_time: i64) -> Option<AgentMessage> {
+pub(super) fn message(text: &str, entry_time: i64) -> Option<AgentMessage> {
     let mut members = Members::parse(text)?;
     let role = members.text("role")?;
     members.take("role");
@@ -329,10 +329,22 @@ pub(super) fn figures_and_sum(usage: &Usage) -> ([u64; 4], u64) {
     (figures, figures.into_iter().fold(0, u64::saturating_add))
 }
 
+/// The usage of a reply. One that reports none gets figures of 0, because the programs need them.
+pub(super) fn usage_or_none<'a>(
+    usage: Option<&'a Usage>,
+    none: &'a Usage,
+    mapping: &mut Mapping,
+) -> &'a Usage {
+    if usage.is_none() {
+        mapping.note("/usage".to_owned(), LossReason::Changed);
+    }
+    usage.unwrap_or(none)
+}
+
 /// pi's programs add these figures up without checking that they exist.
 fn write_usage(usage: Option<&Usage>, mapping: &mut Mapping) -> RawJson {
     let none = Usage::default();
-    let usage = usage.unwrap_or(&none);
+    let usage = usage_or_none(usage, &none, mapping);
     let ([input, output, cache_read, cache_write], sum) = figures_and_sum(usage);
     let mut kept = mapping.kept("/usage", &usage.unknown, &[]);
     let keys = ["input", "output", "cacheRead", "cacheWrite"];

@@ -7,7 +7,7 @@ use super::read::Members;
 use crate::bookkeeping::{
     BranchSummary, Compaction, Label, ModelChange, SessionInfo, ThinkingLevelChange,
 };
-use crate::{Bookkeeping, ContentBlock, CustomPayload, EntryId, RawJson, Usage};
+use crate::{AgentMessage, Bookkeeping, ContentBlock, CustomPayload, EntryId, RawJson, Usage};
 
 /// Usage that belongs to no message of a model: a line of its own, such as the cost of keeping a cache warm, or a
 /// member of a summary or of a tool's result.
@@ -114,12 +114,20 @@ pub(super) fn system_content(message: &Value, content: Vec<ContentBlock>) -> Vec
 /// The system prompt that a compaction of pi sets from there on, as it is shown to a person; `None` if it sets none.
 #[must_use]
 pub fn compacted_system_prompt(compaction: &CustomPayload) -> Option<String> {
-    let message = compaction.data.get(SYSTEM_MESSAGE)?;
-    let said = RawJson::from(message.clone());
-    let mut members = Members::parse(said.get()).unwrap_or_default();
-    let content = system_content(message, pi::content_of(&mut members, &PI_BLOCKS));
-    let texts: Vec<&str> = content.iter().filter_map(ContentBlock::as_text).collect();
-    (!texts.is_empty()).then(|| texts.join("\n"))
+    let message = compacted_system_message(compaction, 0)?;
+    let texts: Vec<&str> = message.content().iter().filter_map(ContentBlock::as_text).collect();
+    Some(texts.join("\n"))
+}
+
+/// The same as the message that a model is sent, of the same form as pi's other changes of the system prompt.
+pub(crate) fn compacted_system_message(
+    compaction: &CustomPayload,
+    entry_time: i64,
+) -> Option<AgentMessage> {
+    let mut message = compaction.data.get(SYSTEM_MESSAGE)?.clone();
+    message.as_object_mut()?.insert("role".to_owned(), Value::from("system"));
+    let message = pi::message(RawJson::from(message).get(), entry_time)?;
+    message.content().iter().any(|block| block.as_text().is_some()).then_some(message)
 }
 
 /// The target of a [`CONTEXT_EDIT`] line, and its content from here on; `None` where it is to be left out.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::de::value::SeqAccessDeserializer;
-use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::{
@@ -20,7 +20,8 @@ use crate::members::{Draft, UnknownMembers, read_draft};
 /// - `timestamp` may be absent: [`NewMessage::into_message`] takes the clock's;
 /// - `role` may be `system`, which is stored as a custom message of the type [`CustomMessage::SYSTEM`];
 /// - a message of the model may have no `model`, `provider` (both empty then) and `stop_reason` (`end` then),
-///   because they are not known before the reply is complete.
+///   because they are not known before the reply is complete;
+/// - of these, `null` counts as absent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewMessage {
     message: AgentMessage,
@@ -60,7 +61,8 @@ impl<'de> Deserialize<'de> for NewMessage {
 
 impl<'de> Deserialize<'de> for AgentMessage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read_draft::<MessageDraft, D>(deserializer)?.finish()
+        let StrictDraft(draft) = read_draft(deserializer)?;
+        draft.finish()
     }
 }
 
@@ -79,7 +81,7 @@ const ROLES: &[&str] = &["user", "assistant", "function_result", "custom"];
 #[derive(Default)]
 struct MessageDraft {
     role: Option<RoleWord>,
-    content: Option<Content>,
+    content: Option<Vec<ContentBlock>>,
     timestamp: Option<i64>,
     stop_reason: Option<StopReason>,
     native_stop_reason: Option<String>,
@@ -121,8 +123,8 @@ impl Draft for MessageDraft {
     fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
         use RoleWord::{Assistant, Custom, FunctionResult, System};
         match (self.role, key) {
-            (_, "content") => self.content = Some(map.next_value()?),
-            (_, "timestamp") => self.timestamp = Some(map.next_value()?),
+            (_, "content") => self.content = Some(map.next_value::<ContentOrText>()?.0),
+            (_, "timestamp") => self.timestamp = map.next_value()?,
             (Some(Assistant), _) => return self.read_assistant(key, map),
             (Some(FunctionResult), "function_call_id") => {
                 self.function_call_id = Some(map.next_value()?);
@@ -152,14 +154,14 @@ impl MessageDraft {
         map: &mut A,
     ) -> Result<bool, A::Error> {
         match key {
-            "stop_reason" => self.stop_reason = Some(map.next_value()?),
+            "stop_reason" => self.stop_reason = map.next_value()?,
             "native_stop_reason" => self.native_stop_reason = map.next_value()?,
             "error_message" => self.error_message = map.next_value()?,
             "error_kind" => self.error_kind = map.next_value()?,
             "warnings" => self.warnings = map.next_value()?,
             "usage" => self.usage = map.next_value()?,
-            "model" => self.model = Some(map.next_value()?),
-            "provider" => self.provider = Some(map.next_value()?),
+            "model" => self.model = map.next_value()?,
+            "provider" => self.provider = map.next_value()?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -167,9 +169,6 @@ impl MessageDraft {
 
     /// Fills in the members that a caller may leave out.
     fn forgive(mut self) -> Self {
-        if let Some(content) = &mut self.content {
-            content.is_text = false;
-        }
         self.timestamp.get_or_insert(0);
         self.stop_reason.get_or_insert(StopReason::End);
         self.model.get_or_insert_default();
@@ -183,12 +182,6 @@ impl MessageDraft {
 
     fn finish<E: Error>(self) -> Result<AgentMessage, E> {
         let content = need(self.content, "content")?;
-        if content.is_text {
-            // Clients of the session-manager know these words.
-            let text = content.blocks.first().and_then(ContentBlock::as_text).unwrap_or_default();
-            return Err(E::invalid_type(Unexpected::Str(text), &"a sequence"));
-        }
-        let content = content.blocks;
         let timestamp = need(self.timestamp, "timestamp")?;
         let unknown = self.unknown;
         Ok(match need(self.role, "role")? {
@@ -232,13 +225,41 @@ fn need<T, E: Error>(value: Option<T>, name: &'static str) -> Result<T, E> {
     value.ok_or_else(|| E::missing_field(name))
 }
 
-/// A list of blocks, or one text in place of it.
-struct Content {
-    blocks: Vec<ContentBlock>,
-    is_text: bool,
+/// The members of a message whose content is a list, as the session-manager has it. A text is refused where it stands, so
+/// that the error names its place.
+#[derive(Default)]
+struct StrictDraft(MessageDraft);
+
+impl Draft for StrictDraft {
+    const TAG: Option<&'static str> = MessageDraft::TAG;
+    const EXPECTED: &'static str = MessageDraft::EXPECTED;
+
+    fn has_tag(&self) -> bool {
+        self.0.has_tag()
+    }
+
+    fn set_tag<E: Error>(&mut self, word: &str) -> Result<(), E> {
+        self.0.set_tag(word)
+    }
+
+    fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        if key == "content" {
+            self.0.content = Some(map.next_value()?);
+            return Ok(true);
+        }
+        self.0.read(key, map)
+    }
+
+    fn keep(&mut self, unknown: UnknownMembers) {
+        self.0.keep(unknown);
+    }
 }
 
-impl<'de> Deserialize<'de> for Content {
+/// A list of blocks, or one text in place of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContentOrText(pub Vec<ContentBlock>);
+
+impl<'de> Deserialize<'de> for ContentOrText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ContentVisitor)
     }
@@ -247,19 +268,18 @@ impl<'de> Deserialize<'de> for Content {
 struct ContentVisitor;
 
 impl<'de> Visitor<'de> for ContentVisitor {
-    type Value = Content;
+    type Value = ContentOrText;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a sequence")
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Content, E> {
-        Ok(Content { blocks: vec![ContentBlock::text(text)], is_text: true })
+    fn visit_str<E: Error>(self, text: &str) -> Result<ContentOrText, E> {
+        Ok(ContentOrText(vec![ContentBlock::text(text)]))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Content, A::Error> {
-        let blocks = Vec::deserialize(SeqAccessDeserializer::new(items))?;
-        Ok(Content { blocks, is_text: false })
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<ContentOrText, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(items)).map(ContentOrText)
     }
 }
 

@@ -27,6 +27,47 @@ fn values(messages: &[RawJson]) -> Value {
     messages.iter().map(RawJson::value).collect()
 }
 
+/// What a request of its own API has of a sample: all but the envelope of a reply.
+fn without_envelope(format: Format, json: &str) -> Vec<Value> {
+    let sample: Value = serde_json::from_str(json).unwrap();
+    let (object, kind) = (sample["object"].as_str(), sample["type"].as_str());
+    match format {
+        Format::Anthropic => {
+            vec![json!({"role": sample["role"], "content": sample["content"]})]
+        }
+        Format::OpenaiChat if object == Some("chat.completion") => {
+            vec![sample["choices"][0]["message"].clone()]
+        }
+        Format::OpenaiResponses if object == Some("response") => {
+            sample["output"].as_array().unwrap().clone()
+        }
+        Format::Gemini if sample.get("candidates").is_some() => {
+            vec![sample["candidates"][0]["content"].clone()]
+        }
+        Format::Pi if kind == Some("message") => vec![sample["message"].clone()],
+        _ => vec![sample],
+    }
+}
+
+#[test]
+fn only_the_envelope_of_a_reply_is_taken_off_in_the_own_format() {
+    for sample in SAMPLES {
+        let conversation =
+            conversation_to_format(&[entry_in(sample.format, "e", sample.json)], sample.format);
+        let expected = without_envelope(sample.format, sample.json);
+        if let Some(system) = conversation.system {
+            let own = match sample.format {
+                Format::Anthropic => expected[0]["content"].clone(),
+                _ => json!({"parts": expected[0]["parts"]}),
+            };
+            assert_eq!(system.value(), own, "{}", sample.json);
+            assert!(conversation.messages.is_empty(), "{}", sample.json);
+            continue;
+        }
+        assert_eq!(values(&conversation.messages), Value::Array(expected), "{}", sample.json);
+    }
+}
+
 #[test]
 fn anthropic_gets_back_what_it_takes() {
     let conversation = conversation_to_format(&anthropic_path(), Format::Anthropic);

@@ -12,6 +12,8 @@ const DOCUMENT: &str = include_str!("../../../../docs/FORMATS.md");
 fn reply(change: impl Fn(&mut AssistantMessage)) -> AgentMessage {
     let mut reply =
         AssistantMessage::new(vec![ContentBlock::text("hi")], String::new(), "m".into(), 1);
+    // A reply without usage gets one in some formats, which is a loss of its own.
+    reply.usage = Some(Usage::default());
     change(&mut reply);
     AgentMessage::Assistant(reply)
 }

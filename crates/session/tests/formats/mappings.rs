@@ -1,7 +1,8 @@
 //! Single messages: read and written in one format, and through another.
 
 use bough_session::{
-    AgentMessage, ContentBlock, Format, RawJson, Role, conversation_to_format, entry_to_format,
+    AgentMessage, ContentBlock, Format, Loss, LossReason, RawJson, Role, conversation_to_format,
+    entry_to_format,
 };
 use serde_json::Value;
 
@@ -114,6 +115,24 @@ fn losses_are_named_by_their_place() {
     let json = serde_json::to_value(&message).unwrap();
     for pointer in pointers {
         assert!(json.pointer(pointer).is_some(), "{pointer} in {json}");
+    }
+}
+
+/// What a format adds to a message is listed too: a call that nobody made, and figures that nobody reported.
+#[test]
+fn what_is_invented_is_named() {
+    let result = r#"{"type":"function_call_output","call_id":"c","output":"15 degrees"}"#;
+    let result = message_of(Format::OpenaiResponses, &RawJson::parse(result).unwrap());
+    let reply = r#"{"role":"assistant","content":[{"type":"text","text":"hi"}]}"#;
+    let reply = message_of(Format::Anthropic, &RawJson::parse(reply).unwrap());
+    for (format, message, pointer) in [
+        (Format::AiSdk, &result, "/role"),
+        (Format::Pi, &reply, "/usage"),
+        (Format::Phi, &reply, "/usage"),
+    ] {
+        let mapped = format.from_canonical(message);
+        let is_named = |loss: &Loss| loss.pointer == pointer && loss.reason == LossReason::Changed;
+        assert!(mapped.losses.iter().any(is_named), "{format:?}: {:?}", mapped.losses);
     }
 }
 

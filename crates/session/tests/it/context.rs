@@ -226,6 +226,29 @@ fn edits_of_pi_change_what_is_sent_and_the_last_one_counts() {
 }
 
 #[test]
+fn the_system_prompt_that_a_compaction_of_pi_sets_comes_first() {
+    let compaction = |system: &str| {
+        let line = format!(
+            r#"{{"type":"compaction","summary":"so far","firstKeptEntryId":"b","tokensBefore":5{system}}}"#
+        );
+        [user_entry("a"), user_entry("b"), pi_line("k", &line), user_entry("c")]
+    };
+    let path = compaction(r#","systemMessage":{"role":"system","content":"Be brief."}"#);
+    check(&path, None, &["k", "k", "b", "c"]);
+    let view = context_view(&path, None);
+    assert_eq!(view.items[0].kind, ContextKind::Compaction);
+    assert_eq!(view.items[0].message.text(), "Be brief.");
+    assert!(view.items[1].message.text().contains("so far"));
+    check(&path, Some(0), &["k", "k"]);
+    // It counts towards the budget.
+    let fixed = view.items[0].tokens + view.items[1].tokens;
+    check(&path, Some(fixed + view.items[3].tokens), &["k", "k", "c"]);
+    for none in ["", r#","systemMessage":null"#, r#","systemMessage":{"content":""}"#] {
+        check(&compaction(none), None, &["k", "b", "c"]);
+    }
+}
+
+#[test]
 fn usage_of_no_message_is_counted_too() {
     let line = r#"{"type":"usage","kind":"cache_warm","provider":"p","model":"m","usage":{"input":5,"output":6,"cost":{"total":0.5}}}"#;
     let usage = usage_of_path(&[user_entry("a"), pi_line("u", line)]);

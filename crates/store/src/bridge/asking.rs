@@ -1,18 +1,12 @@
 //! Reading the sessions of a remote store, over any transport.
 
 use async_trait::async_trait;
-use bough_session::{BranchHead, EntryId, Incarnation, SessionId};
+use bough_session::{BranchHead, EntryId, SessionId};
 use serde::de::DeserializeOwned;
 
 use super::protocol::{ReadRequest, StoreAnswer, UNCHANGED};
-use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
-use crate::store::Draft;
-use crate::types::{
-    Appended, Capabilities, ChangeCursor, ChangePage, EntryQuery, ListPage, ListQuery, Loaded,
-    PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry, Trashed, UsageQuery,
-    UsageReport, Write,
-};
-use crate::{Store, StoreError};
+use crate::types::{EntryQuery, Loaded, PathPage, PathQuery, RecordPage, RecordQuery, StoredEntry};
+use crate::{ReadStore, StoreError};
 use bough_record::Head;
 
 /// A transport for reads of the store protocol.
@@ -53,47 +47,21 @@ pub(super) async fn load(
     Ok(Loaded::found(understood(answer)?))
 }
 
-/// The sessions of a remote store, one at a time and for reading only: lists and writes are refused.
+/// The sessions of a remote store.
 #[derive(Debug)]
-pub struct ReadOnlyStore<A> {
+pub struct RemoteReads<A> {
     asked: A,
-    hub: ChangeHub,
 }
 
-impl<A: Asked> ReadOnlyStore<A> {
+impl<A: Asked> RemoteReads<A> {
     /// Reads through a transport.
-    pub fn through(asked: A) -> Self {
-        // It never announces anything, so its cursors need no epoch of their own.
-        Self { asked, hub: ChangeHub::new(Incarnation::new([0; 16])) }
+    pub const fn through(asked: A) -> Self {
+        Self { asked }
     }
-}
-
-fn refused<T>() -> Result<T, StoreError> {
-    Err(StoreError::invalid(
-        "this store can only read single sessions of a remote store; call the remote store to write or list",
-    ))
 }
 
 #[async_trait]
-impl<A: Asked> Store for ReadOnlyStore<A> {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            name: "read-only",
-            survives_restart: true,
-            other_processes: true,
-            keeps_change_cursor: false,
-            keeps_unknown_records: true,
-        }
-    }
-
-    async fn write(&self, _: &SessionId, _: Write) -> Result<Appended, StoreError> {
-        refused()
-    }
-
-    async fn draft(&self, _: &SessionId) -> Result<Box<dyn Draft>, StoreError> {
-        refused()
-    }
-
+impl<A: Asked> ReadStore for RemoteReads<A> {
     async fn load(&self, session: &SessionId, known: Option<&Head>) -> Result<Loaded, StoreError> {
         load(&self.asked, session, known).await
     }
@@ -125,59 +93,5 @@ impl<A: Asked> Store for ReadOnlyStore<A> {
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
         ask(&self.asked, &ReadRequest::branch_heads(session, before, limit)).await
-    }
-
-    async fn delete(&self, _: &SessionId, _: i64) -> Result<Option<Trashed>, StoreError> {
-        refused()
-    }
-
-    async fn undelete(
-        &self,
-        _: &SessionId,
-        _: Incarnation,
-        _: i64,
-    ) -> Result<Snapshot, StoreError> {
-        refused()
-    }
-
-    async fn purge(
-        &self,
-        _: &SessionId,
-        _: Incarnation,
-        _: Option<i64>,
-    ) -> Result<bool, StoreError> {
-        refused()
-    }
-
-    async fn trash(&self, _: Option<&SessionId>) -> Result<Vec<Trashed>, StoreError> {
-        refused()
-    }
-
-    async fn list(&self, _: &ListQuery) -> Result<ListPage, StoreError> {
-        refused()
-    }
-
-    async fn usage(&self, _: &UsageQuery) -> Result<UsageReport, StoreError> {
-        refused()
-    }
-
-    fn watch(&self) -> ChangeWatch {
-        self.hub.watch()
-    }
-
-    fn watch_session(&self, session: &SessionId) -> SessionWatch {
-        self.hub.watch_session(session)
-    }
-
-    async fn changes(&self, _: Option<&ChangeCursor>, _: usize) -> Result<ChangePage, StoreError> {
-        refused()
-    }
-
-    async fn reopen(&self, _: &SessionId) -> Result<(), StoreError> {
-        refused()
-    }
-
-    async fn close(&self) -> Result<(), StoreError> {
-        Ok(())
     }
 }

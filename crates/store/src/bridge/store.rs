@@ -17,7 +17,7 @@ use super::kind::Kind;
 use super::protocol::{Accepted, CommitRequest, ReadRequest, StoreAnswer};
 use super::session_manager::SessionManager;
 use crate::buffered_draft::BufferedDraft;
-use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
+use crate::changes::ChangeHub;
 use crate::memory::draw;
 use crate::store::Draft;
 use crate::types::{
@@ -25,7 +25,7 @@ use crate::types::{
     ListQuery, Loaded, PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry,
     Trashed, UsageQuery, UsageReport, Write,
 };
-use crate::{Store, StoreError};
+use crate::{ReadStore, Store, StoreError};
 use bough_record::Head;
 
 pub(super) const COMMIT: &str = "session::store::commit";
@@ -134,44 +134,7 @@ impl Asked for BridgeStore {
 }
 
 #[async_trait]
-impl Store for BridgeStore {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            name: "bridge",
-            survives_restart: true,
-            other_processes: true,
-            keeps_change_cursor: true,
-            keeps_unknown_records: true,
-        }
-    }
-
-    async fn write(&self, session: &SessionId, write: Write) -> Result<Appended, StoreError> {
-        if let Some(main) = self.session_manager().await? {
-            return main.write(session, write).await;
-        }
-        write.check()?;
-        let session_id = session.clone();
-        let request = match write {
-            Write::Create(Batch { records, .. }) => CommitRequest::Create { session_id, records },
-            Write::Append { expected, batch: Batch { records, .. } } => {
-                CommitRequest::Append { session_id, expected, records }
-            }
-            Write::Replace { expected, batch: Batch { records, .. } } => {
-                CommitRequest::Replace { session_id, expected, records }
-            }
-            Write::Step(delta) => {
-                CommitRequest::Delta { session_id, delta: codec::encode_delta(&delta) }
-            }
-        };
-        let Accepted { head, position } = self.commit(&request).await?;
-        // The main has answered, so it is durable there.
-        Ok(Appended { head, position, durable: Durable::ready() })
-    }
-
-    async fn draft(&self, session: &SessionId) -> Result<Box<dyn Draft>, StoreError> {
-        Ok(BufferedDraft::begin(self.clone(), session))
-    }
-
+impl ReadStore for BridgeStore {
     async fn load(&self, session: &SessionId, known: Option<&Head>) -> Result<Loaded, StoreError> {
         match self.session_manager().await? {
             Some(main) => Ok(Loaded::unless(known, main.state(session).await?)),
@@ -218,6 +181,46 @@ impl Store for BridgeStore {
             Some(main) => main.branch_heads(session, before, limit).await,
             None => ask(self, &ReadRequest::branch_heads(session, before, limit)).await,
         }
+    }
+}
+
+#[async_trait]
+impl Store for BridgeStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "bridge",
+            survives_restart: true,
+            other_processes: true,
+            keeps_change_cursor: true,
+            keeps_unknown_records: true,
+        }
+    }
+
+    async fn write(&self, session: &SessionId, write: Write) -> Result<Appended, StoreError> {
+        if let Some(main) = self.session_manager().await? {
+            return main.write(session, write).await;
+        }
+        write.check()?;
+        let session_id = session.clone();
+        let request = match write {
+            Write::Create(Batch { records, .. }) => CommitRequest::Create { session_id, records },
+            Write::Append { expected, batch: Batch { records, .. } } => {
+                CommitRequest::Append { session_id, expected, records }
+            }
+            Write::Replace { expected, batch: Batch { records, .. } } => {
+                CommitRequest::Replace { session_id, expected, records }
+            }
+            Write::Step(delta) => {
+                CommitRequest::Delta { session_id, delta: codec::encode_delta(&delta) }
+            }
+        };
+        let Accepted { head, position } = self.commit(&request).await?;
+        // The main has answered, so it is durable there.
+        Ok(Appended { head, position, durable: Durable::ready() })
+    }
+
+    async fn draft(&self, session: &SessionId) -> Result<Box<dyn Draft>, StoreError> {
+        Ok(BufferedDraft::begin(self.clone(), session))
     }
 
     async fn delete(&self, session: &SessionId, at_ms: i64) -> Result<Option<Trashed>, StoreError> {
@@ -278,12 +281,8 @@ impl Store for BridgeStore {
         ask(self, &ReadRequest::Usage { query: query.clone() }).await
     }
 
-    fn watch(&self) -> ChangeWatch {
-        self.shared.hub.watch()
-    }
-
-    fn watch_session(&self, session: &SessionId) -> SessionWatch {
-        self.shared.hub.watch_session(session)
+    fn hub(&self) -> &ChangeHub {
+        &self.shared.hub
     }
 
     async fn changes(

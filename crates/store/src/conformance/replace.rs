@@ -32,7 +32,7 @@ pub(super) async fn a_session_is_replaced_where_it_ends_as_expected(factory: &dy
     let next = store.append(&s, &replaced.head, vec![titled("newer", 1)].into()).await.unwrap();
     next.durable.await.unwrap();
     let mut draft = store.draft(&s).await.unwrap();
-    draft.add(vec![titled("drafted", 1)]).await.unwrap();
+    draft.add(vec![titled("drafted", 1)].into()).await.unwrap();
     let drafted = draft.replace(&next.head).await.unwrap();
     let found = store.state(&s).await.unwrap().unwrap();
     assert_eq!((found.head, found.state.title.as_str()), (drafted.head, "drafted"));

@@ -23,6 +23,7 @@ mod summaries;
 mod trash;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use bough_platform::{Disk, Lock, LockError, Platform, RelPath, host_facts};
@@ -50,6 +51,8 @@ pub struct FsStore {
 #[derive(Debug)]
 struct Shared {
     platform: Platform,
+    /// Where the directory is, for the log.
+    root: PathBuf,
     hub: ChangeHub,
     slots: Mutex<Slots>,
     lock: Mutex<Option<Box<dyn Lock>>>,
@@ -69,13 +72,14 @@ struct Kept {
 }
 
 impl FsStore {
-    /// Opens the data directory that the platform's disk is rooted at. Nothing is written before
+    /// Opens the data directory `root`, which the platform's disk is rooted at. Nothing is written before
     /// the first write of a session.
-    pub fn open(platform: Platform) -> Result<Self, StoreError> {
+    pub fn open(platform: Platform, root: PathBuf) -> Result<Self, StoreError> {
         let hub = ChangeHub::going_on(draw(platform.entropy.as_ref())?);
         Ok(Self {
             shared: Arc::new(Shared {
                 platform,
+                root,
                 hub,
                 slots: Mutex::default(),
                 lock: Mutex::default(),

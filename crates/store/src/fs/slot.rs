@@ -1,5 +1,7 @@
 //! One session: its file, its stream, and the state that both give.
 
+use std::sync::Arc;
+
 use bough_platform::{Disk, RelPath};
 use bough_session::{Delta, Incarnation, NewRecord, SessionId};
 
@@ -235,7 +237,7 @@ impl Slot {
         let mut snapshot = image.snapshot();
         snapshot.position = self.stream.position(image.seq());
         if let Some(at_ms) = self.stream.last_at() {
-            snapshot.state.touch(at_ms);
+            Arc::make_mut(&mut snapshot.state).touch(at_ms);
         }
         Some(snapshot)
     }

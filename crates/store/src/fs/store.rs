@@ -7,7 +7,7 @@ use bough_session::{BranchHead, EntryId, SessionId};
 use super::FsStore;
 use super::slot::Slot;
 use crate::buffered_draft::BufferedDraft;
-use crate::changes::{ChangeWatch, SessionWatch};
+use crate::changes::ChangeHub;
 use crate::listing;
 use crate::memory_session::MemorySession;
 use crate::store::Draft;
@@ -17,7 +17,7 @@ use crate::types::{
     PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry, Trashed, UsageQuery,
     UsageReport, Write,
 };
-use crate::{Store, StoreError};
+use crate::{ReadStore, Store, StoreError};
 
 impl FsStore {
     /// Reads of a session what `read` asks for.
@@ -32,36 +32,7 @@ impl FsStore {
 }
 
 #[async_trait]
-impl Store for FsStore {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            name: "fs",
-            survives_restart: true,
-            other_processes: false,
-            keeps_change_cursor: false,
-            keeps_unknown_records: true,
-        }
-    }
-
-    async fn write(&self, session: &SessionId, write: Write) -> Result<Appended, StoreError> {
-        write.check()?;
-        let session = session.clone();
-        self.run(move |shared| match write {
-            Write::Create(batch) => shared.create(&session, &batch.records),
-            Write::Append { expected, batch } => shared
-                .append(&session, |disk, slot| slot.append(disk, Some(&expected), batch.records)),
-            Write::Replace { .. } => Err(StoreError::Unsupported { capability: "replace another" }),
-            Write::Step(delta) => {
-                shared.append(&session, |disk, slot| slot.append_delta(disk, delta))
-            }
-        })
-        .await
-    }
-
-    async fn draft(&self, session: &SessionId) -> Result<Box<dyn Draft>, StoreError> {
-        Ok(BufferedDraft::begin(self.clone(), session))
-    }
-
+impl ReadStore for FsStore {
     async fn load(&self, session: &SessionId, known: Option<&Head>) -> Result<Loaded, StoreError> {
         let known = known.copied();
         self.read(session, move |slot| Ok(Loaded::unless(known.as_ref(), slot.snapshot()))).await
@@ -112,6 +83,38 @@ impl Store for FsStore {
         })
         .await
     }
+}
+
+#[async_trait]
+impl Store for FsStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "fs",
+            survives_restart: true,
+            other_processes: false,
+            keeps_change_cursor: false,
+            keeps_unknown_records: true,
+        }
+    }
+
+    async fn write(&self, session: &SessionId, write: Write) -> Result<Appended, StoreError> {
+        write.check()?;
+        let session = session.clone();
+        self.run(move |shared| match write {
+            Write::Create(batch) => shared.create(&session, &batch.records),
+            Write::Append { expected, batch } => shared
+                .append(&session, |disk, slot| slot.append(disk, Some(&expected), batch.records)),
+            Write::Replace { .. } => Err(StoreError::Unsupported { capability: "replace another" }),
+            Write::Step(delta) => {
+                shared.append(&session, |disk, slot| slot.append_delta(disk, delta))
+            }
+        })
+        .await
+    }
+
+    async fn draft(&self, session: &SessionId) -> Result<Box<dyn Draft>, StoreError> {
+        Ok(BufferedDraft::begin(self.clone(), session))
+    }
 
     async fn delete(&self, session: &SessionId, at_ms: i64) -> Result<Option<Trashed>, StoreError> {
         let session = session.clone();
@@ -161,12 +164,8 @@ impl Store for FsStore {
         .await
     }
 
-    fn watch(&self) -> ChangeWatch {
-        self.shared.hub.watch()
-    }
-
-    fn watch_session(&self, session: &SessionId) -> SessionWatch {
-        self.shared.hub.watch_session(session)
+    fn hub(&self) -> &ChangeHub {
+        &self.shared.hub
     }
 
     async fn changes(

@@ -1,6 +1,7 @@
 //! The source of lists: one short summary a file, cached while the file stays the same.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use bough_platform::{Listed as Name, RelPath};
 use bough_session::SessionId;
@@ -53,13 +54,13 @@ impl Summaries {
     }
 }
 
-/// Logs the name of a file with lines that cannot be read. They are skipped, and stay as they are.
-fn warn_of_unreadable(slot: &Slot) {
+/// Logs the path of a file with lines that cannot be read. They are skipped, and stay as they are.
+fn warn_of_unreadable(root: &Path, slot: &Slot) {
     let lines = slot.file.unreadable_lines();
     if lines > 0 {
-        let path = slot.path.file_name();
+        let path = root.join(slot.path.file_name());
         tracing::warn!(
-            path,
+            path = %path.display(),
             lines,
             "a session file holds lines that cannot be read; they are skipped"
         );
@@ -72,14 +73,20 @@ impl Shared {
         let names = self.platform.disk.list(&RelPath::root())?;
         let mut summaries = lock(&self.summaries);
         let mut seen = HashSet::new();
-        for name in names.iter().filter(|name| !name.is_dir) {
+        for name in &names {
+            if name.is_dir {
+                let reason = "a directory is skipped: a session is a file";
+                self.warn_of_skipped(&mut summaries, name, reason);
+                continue;
+            }
             // A file that cannot be read hides no other.
             match self.look_at(&mut summaries, name) {
                 Ok(()) => {
                     seen.insert(name.name.as_str());
                 }
                 Err(error) if summaries.skipped.insert(name.name.clone()) => {
-                    tracing::warn!(path = name.name.as_str(), %error, "a session file is skipped");
+                    let path = self.root.join(&name.name);
+                    tracing::warn!(path = %path.display(), %error, "a session file is skipped");
                 }
                 Err(_) => {}
             }
@@ -117,18 +124,20 @@ impl Shared {
         );
     }
 
+    /// Logs once that something is skipped which looks like the file of a session.
+    fn warn_of_skipped(&self, summaries: &mut Summaries, name: &Name, reason: &'static str) {
+        if name.name.ends_with(SUFFIX) && summaries.skipped.insert(name.name.clone()) {
+            tracing::warn!(path = %self.root.join(&name.name).display(), "{reason}");
+        }
+    }
+
     fn look_at(&self, summaries: &mut Summaries, name: &Name) -> Result<(), StoreError> {
         let session = match named(&name.name) {
             Named::Session(session) => session,
             Named::Long => SessionId::from_stored(""),
             Named::Unknown => {
-                let path = name.name.as_str();
-                if path.ends_with(SUFFIX) && summaries.skipped.insert(name.name.clone()) {
-                    tracing::warn!(
-                        path,
-                        "a file is skipped: its name is not the name of a session"
-                    );
-                }
+                let reason = "a file is skipped: its name is not the name of a session";
+                self.warn_of_skipped(summaries, name, reason);
                 return Ok(());
             }
         };
@@ -139,7 +148,7 @@ impl Shared {
             return Ok(());
         }
         let slot = self.read(slot, named(&name.name) == Named::Long)?;
-        warn_of_unreadable(&slot);
+        warn_of_unreadable(&self.root, &slot);
         let summary = Summary { mark, shown: shown_of(&slot), change: 0 };
         let announce = summaries.scanned.then_some(None);
         self.put(summaries, &name.name, summary, announce);

@@ -207,7 +207,7 @@ impl Shared {
 
 /// A session with its last record.
 fn ended(before: Snapshot, at_ms: i64) -> SessionState {
-    let mut state = before.state;
+    let mut state = Arc::unwrap_or_clone(before.state);
     state.apply(&Record::Tombstone, before.head.seq.saturating_add(1), at_ms);
     state
 }

@@ -11,7 +11,7 @@ use bough_session::SessionId;
 
 use super::Shared;
 use crate::StoreError;
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, CatalogueRow};
 use crate::sync::lock;
 use crate::types::IncarnationPosition;
 
@@ -37,10 +37,12 @@ struct Touch {
     end: IncarnationPosition,
     /// The feed of all sessions has that already.
     is_published: bool,
+    /// The row at that end, if the writer knows it: then the session is not read for it.
+    row: Option<Box<CatalogueRow>>,
 }
 
 impl DirtySessions {
-    fn add(&self, session: &SessionId, end: IncarnationPosition) {
+    fn add(&self, session: &SessionId, end: IncarnationPosition, row: Option<Box<CatalogueRow>>) {
         let waiting = &mut *lock(&self.waiting);
         waiting.count += 1;
         let newest = waiting.count;
@@ -52,10 +54,11 @@ impl DirtySessions {
                 let joined = touch.end.position.join(end.position);
                 let position = if is_same { joined } else { end.position };
                 let end = IncarnationPosition { position, ..end };
-                *touch = Touch { newest, end, is_published: touch.is_published && !is_later };
+                let row = if is_later { row } else { touch.row.take() };
+                *touch = Touch { newest, end, is_published: touch.is_published && !is_later, row };
             }
             None => {
-                let touch = Touch { newest, end, is_published: false };
+                let touch = Touch { newest, end, is_published: false, row };
                 waiting.sessions.insert(session.clone(), touch);
             }
         }
@@ -91,9 +94,14 @@ fn in_order<T>(numbered: impl Iterator<Item = (u64, T)>) -> Vec<T> {
 }
 
 impl Shared {
-    /// Notes that a session's row is no longer what the session is.
-    pub(super) fn mark_dirty(&self, session: &SessionId, end: IncarnationPosition) {
-        self.dirty.add(session, end);
+    /// Notes that a session's row is no longer what the session is, and the new row if it is known.
+    pub(super) fn mark_dirty(
+        &self,
+        session: &SessionId,
+        end: IncarnationPosition,
+        row: Option<Box<CatalogueRow>>,
+    ) {
+        self.dirty.add(session, end, row);
     }
 
     /// Writes down now what lists show, for other processes. What fails is tried again at the next beat.
@@ -120,7 +128,11 @@ impl Shared {
     /// Makes the rows that wait, while what the sessions are is at hand.
     pub(super) fn make_rows(&self) {
         let _making = lock(&self.dirty.making);
-        for (session, touch) in self.dirty.take() {
+        for (session, mut touch) in self.dirty.take() {
+            if let Some(row) = touch.row.take() {
+                self.catalogue_behind.put(*row);
+                continue;
+            }
             match self.state(&session) {
                 Ok(Some(snapshot)) => self.catalogue_behind.put(self.row(&session, &snapshot)),
                 // One that is gone has a row that says so; one that is damaged has none to make.

@@ -12,7 +12,7 @@ use super::{Shared, task_failed};
 use crate::StoreError;
 use crate::store::Draft;
 use crate::sync::lock;
-use crate::types::{Appended, Durable, IncarnationPosition, check_batch, check_first};
+use crate::types::{Appended, Batch, Durable, IncarnationPosition, check_batch, check_first};
 
 /// A [`StagedSession`] for callers that must not block. Dropped before it is finished, it leaves nothing behind.
 #[derive(Debug)]
@@ -51,7 +51,8 @@ impl NativeDraft {
 
 #[async_trait]
 impl Draft for NativeDraft {
-    async fn add(&mut self, records: Vec<NewRecord>) -> Result<(), StoreError> {
+    async fn add(&mut self, batch: Batch) -> Result<(), StoreError> {
+        let Batch { records, state } = batch;
         check_batch(&records)?;
         self.step(move |staged| {
             if !staged.has_begun() {
@@ -59,7 +60,7 @@ impl Draft for NativeDraft {
             }
             // Each is let go of as soon as it is encoded: a batch may be many megabytes.
             let encode = |new: NewRecord| codec::encode(&new.record, new.at_ms).into_owned();
-            staged.add(records.into_iter().map(encode).collect())
+            staged.add_folded(records.into_iter().map(encode).collect(), state)
         })
         .await
     }

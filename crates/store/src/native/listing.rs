@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bough_platform::{Lock, LockError, Platform, RelPath, host_facts};
-use bough_session::{SessionId, hex};
+use bough_session::{SessionId, SessionState, hex};
 
 use super::Shared;
 use super::convert::StoreResult;
@@ -111,16 +111,36 @@ async fn beat(shared: Weak<Shared>, mut seen: ChangeCursor) {
 impl Shared {
     /// Notes that the session's row is old and wakes its subscribers; called when something became durable.
     pub(super) fn announce(&self, session: &SessionId, end: IncarnationPosition) {
-        self.mark_dirty(session, end);
+        self.announce_row(session, end, None);
+    }
+
+    /// The same for a session whose row is known.
+    pub(super) fn announce_row(
+        &self,
+        session: &SessionId,
+        end: IncarnationPosition,
+        row: Option<Box<CatalogueRow>>,
+    ) {
+        self.mark_dirty(session, end, row);
         let IncarnationPosition { incarnation, position } = end;
         self.hub.wake(session, Some(FeedEnd { incarnation, position, deleted: false }));
     }
 
     pub(super) fn row(&self, session: &SessionId, snapshot: &Snapshot) -> CatalogueRow {
+        let end = IncarnationPosition::new(snapshot.head.incarnation, snapshot.position);
+        self.row_at(session, end, &snapshot.state)
+    }
+
+    pub(super) fn row_at(
+        &self,
+        session: &SessionId,
+        end: IncarnationPosition,
+        state: &SessionState,
+    ) -> CatalogueRow {
         CatalogueRow {
-            incarnation: snapshot.head.incarnation,
-            position: snapshot.position,
-            listed: Listed::of(&snapshot.state),
+            incarnation: end.incarnation,
+            position: end.position,
+            listed: Listed::of(state),
             container: session.to_string(),
             size: self.log.extent(session.as_str()).unwrap_or(0),
         }

@@ -38,14 +38,14 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::catalogue::Catalogue;
-use crate::changes::{ChangeHub, ChangeWatch, SessionWatch};
+use crate::changes::ChangeHub;
 use crate::store::Draft;
 use crate::types::{
     Appended, Capabilities, ChangeCursor, ChangePage, Durable, EntryQuery, ListPage, ListQuery,
     Loaded, PathPage, PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry, Trashed,
     UsageQuery, UsageReport, Write,
 };
-use crate::{Store, StoreError};
+use crate::{ReadStore, Store, StoreError};
 use bough_record::Head;
 use commit_pool::CommitPool;
 use dirty::DirtySessions;
@@ -192,57 +192,7 @@ fn task_failed(error: tokio::task::JoinError) -> StoreError {
 }
 
 #[async_trait]
-impl Store for NativeStore {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            name: "native",
-            survives_restart: true,
-            other_processes: true,
-            keeps_change_cursor: true,
-            keeps_unknown_records: true,
-        }
-    }
-
-    async fn write(&self, session: &SessionId, write: Write) -> Result<Appended, StoreError> {
-        write.check()?;
-        let id = session.clone();
-        match write {
-            Write::Create(batch) => {
-                self.blocking(move |shared| shared.create(&id, &batch.records)).await
-            }
-            Write::Append { expected, batch } => {
-                let is_meta = |new: &NewRecord| matches!(new.record.known(), Record::Meta(_));
-                let is_listed = batch.records.iter().any(is_meta);
-                let append = move |shared: &Arc<Shared>| {
-                    let appended = shared.append(&id, &expected, batch);
-                    appended.map_err(|error| shared.explain(&id, error))
-                };
-                let appended = self.accepting(session, append).await?;
-                Ok(if is_listed { self.shown_when_durable(appended) } else { appended })
-            }
-            Write::Replace { expected, batch } => {
-                let mut draft = self.draft(session).await?;
-                for part in batch.records.chunks(BATCH_RECORDS_MAX) {
-                    draft.add(part.to_vec()).await?;
-                }
-                draft.replace(&expected).await
-            }
-            Write::Step(delta) => {
-                self.accepting(session, move |shared| {
-                    let appended = shared.append_delta(&id, &delta);
-                    appended.map_err(|error| shared.explain(&id, error))
-                })
-                .await
-            }
-        }
-    }
-
-    async fn draft(&self, session: &SessionId) -> Result<Box<dyn Draft>, StoreError> {
-        let session = session.clone();
-        let draft = self.blocking(move |shared| draft::NativeDraft::begin(shared, &session));
-        Ok(Box::new(draft.await?))
-    }
-
+impl ReadStore for NativeStore {
     async fn load(&self, session: &SessionId, known: Option<&Head>) -> Result<Loaded, StoreError> {
         let (id, known) = (session.clone(), known.copied());
         self.accepting(session, move |shared| shared.load(&id, known.as_ref())).await
@@ -282,6 +232,57 @@ impl Store for NativeStore {
     ) -> Result<Vec<BranchHead>, StoreError> {
         let (session, before) = (session.clone(), before.cloned());
         self.blocking(move |shared| shared.branch_heads(&session, before.as_ref(), limit)).await
+    }
+}
+
+#[async_trait]
+impl Store for NativeStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "native",
+            survives_restart: true,
+            other_processes: true,
+            keeps_change_cursor: true,
+            keeps_unknown_records: true,
+        }
+    }
+
+    async fn write(&self, session: &SessionId, write: Write) -> Result<Appended, StoreError> {
+        write.check()?;
+        let id = session.clone();
+        match write {
+            Write::Create(batch) => self.blocking(move |shared| shared.create(&id, &batch)).await,
+            Write::Append { expected, batch } => {
+                let is_meta = |new: &NewRecord| matches!(new.record.known(), Record::Meta(_));
+                let is_listed = batch.records.iter().any(is_meta);
+                let append = move |shared: &Arc<Shared>| {
+                    let appended = shared.append(&id, &expected, batch);
+                    appended.map_err(|error| shared.explain(&id, error))
+                };
+                let appended = self.accepting(session, append).await?;
+                Ok(if is_listed { self.shown_when_durable(appended) } else { appended })
+            }
+            Write::Replace { expected, batch } => {
+                let mut draft = self.draft(session).await?;
+                for part in batch.records.chunks(BATCH_RECORDS_MAX) {
+                    draft.add(part.to_vec().into()).await?;
+                }
+                draft.replace(&expected).await
+            }
+            Write::Step(delta) => {
+                self.accepting(session, move |shared| {
+                    let appended = shared.append_delta(&id, &delta);
+                    appended.map_err(|error| shared.explain(&id, error))
+                })
+                .await
+            }
+        }
+    }
+
+    async fn draft(&self, session: &SessionId) -> Result<Box<dyn Draft>, StoreError> {
+        let session = session.clone();
+        let draft = self.blocking(move |shared| draft::NativeDraft::begin(shared, &session));
+        Ok(Box::new(draft.await?))
     }
 
     async fn delete(&self, session: &SessionId, at_ms: i64) -> Result<Option<Trashed>, StoreError> {
@@ -330,12 +331,8 @@ impl Store for NativeStore {
         .await
     }
 
-    fn watch(&self) -> ChangeWatch {
-        self.shared.hub.watch()
-    }
-
-    fn watch_session(&self, session: &SessionId) -> SessionWatch {
-        self.shared.hub.watch_session(session)
+    fn hub(&self) -> &ChangeHub {
+        &self.shared.hub
     }
 
     async fn changes(

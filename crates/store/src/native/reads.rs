@@ -196,7 +196,7 @@ impl Shared {
         incarnation: Incarnation,
     ) -> Result<(SessionState, Option<i64>), StoreError> {
         self.in_trash(session, incarnation, |reader| {
-            Ok((snapshot(reader).state, reader.deleted_at_ms()))
+            Ok((Arc::unwrap_or_clone(snapshot(reader).state), reader.deleted_at_ms()))
         })
     }
 }
@@ -209,10 +209,9 @@ fn check_whole(reader: &log::Reader<SessionState>, session: &SessionId) -> Resul
 /// What is durable, with the steps of streams: they are news of the session too.
 pub(super) fn snapshot(reader: &log::Reader<SessionState>) -> Snapshot {
     // One look: a head that is newer than the state would let a writer go on from an old leaf.
-    let log::Moment { head, fold, last_delta, last_step } = reader.moment();
-    let mut state = Arc::unwrap_or_clone(fold);
-    if let Some(step) = &last_delta {
-        state.updated_at = state.updated_at.max(step.at_ms);
+    let log::Moment { head, fold: mut state, last_delta, last_step } = reader.moment();
+    if let Some(step) = last_delta.filter(|step| step.at_ms > state.updated_at) {
+        Arc::make_mut(&mut state).updated_at = step.at_ms;
     }
     let position = Position::new(head.seq, last_step);
     Snapshot { head, position, state }

@@ -2,6 +2,8 @@
 //! rollback of a damaged session reads what is whole of it here. Salvage uses the same [`log::StagedLog`] one layer down,
 //! because it reads what no store can read.
 
+use std::sync::Arc;
+
 use bough_log as log;
 use bough_record::{Envelope, Head};
 use bough_session::{SessionId, SessionState};
@@ -43,7 +45,20 @@ impl StagedSession {
 
     /// Adds records in their stored form; durable when the call returns. After an error it can only be dropped.
     pub fn add(&mut self, records: Vec<Envelope<'_>>) -> Result<(), StoreError> {
-        self.staged.add(records).of(&self.session)
+        self.add_folded(records, None)
+    }
+
+    /// The same with the state after the last of them, if the caller has it.
+    pub(super) fn add_folded(
+        &mut self,
+        records: Vec<Envelope<'_>>,
+        state: Option<Arc<SessionState>>,
+    ) -> Result<(), StoreError> {
+        let added = match state {
+            Some(state) => self.staged.add_folded(records, state),
+            None => self.staged.add(records),
+        };
+        added.of(&self.session)
     }
 
     /// The directory that it is built in, whole by itself: to read and to verify what was built, and for its ledger.

@@ -10,12 +10,13 @@ use bough_log::format::Checkpoint;
 use bough_platform::{Platform, RelPath};
 use bough_session::{
     ContentBlock, Entry, EntryBody, EntryId, MetaChange, NewRecord, Record, Revision, SessionId,
+    SessionState,
 };
 use serde_json::value::RawValue;
 
 use super::{NativeOptions, NativeStore};
 use crate::conformance::{Factory, run_all};
-use crate::{PathQuery, PathStart, Position, Store, StoreError, StoreExt};
+use crate::{Batch, PathQuery, PathStart, Position, Store, StoreError, StoreExt};
 
 #[derive(Default)]
 struct Native {
@@ -54,6 +55,25 @@ async fn the_native_adapter_conforms() {
 fn titled(title: &str) -> Vec<NewRecord> {
     let change = MetaChange { title: Some(title.to_owned()), ..MetaChange::default() };
     vec![Record::Meta(change).at(1)]
+}
+
+/// The state that a caller passes is taken over: the new log is not read back for its row.
+#[tokio::test]
+async fn the_row_of_a_new_session_is_made_of_the_state_that_its_writer_has() {
+    let native = Native::default();
+    let store = native.fresh().await;
+    let session = SessionId::parse("s").unwrap();
+    let mut state = SessionState::new(session.clone());
+    state.apply(&titled("as the writer knows it").remove(0).record, 1, 1);
+    let batch = Batch { records: titled("as it is stored"), state: Some(Arc::new(state)) };
+    store.create(&session, batch).await.unwrap();
+    let query = crate::ListQuery { limit: 10, ..Default::default() };
+    let title = async || store.list(&query).await.unwrap().sessions.remove(0).meta.title;
+    assert_eq!(title().await, "as the writer knows it");
+    // The next row is made of what the log is then.
+    let head = store.state(&session).await.unwrap().unwrap().head;
+    store.append(&session, &head, titled("new").into()).await.unwrap().durable.await.unwrap();
+    assert_eq!(title().await, "new");
 }
 
 /// Whoever opens a directory and reads it must hear of all that comes after, also of what another process writes in

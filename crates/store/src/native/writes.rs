@@ -354,14 +354,19 @@ impl Shared {
     pub(super) fn create(
         self: &Arc<Self>,
         session: &SessionId,
-        records: &[NewRecord],
+        batch: &Batch,
     ) -> Result<Appended, StoreError> {
-        let records = convert::envelopes(records);
-        let head = self.log.create(session.as_str(), records).of(session)?;
-        let position = Position::at(head.seq);
+        let records = convert::envelopes(&batch.records);
         let slot = self.write_slot(session);
-        *lock(&slot) = WriteState::default();
-        self.announce(session, IncarnationPosition::new(head.incarnation, position));
+        let mut writes = lock(&slot);
+        let head = self.log.create(session.as_str(), records).of(session)?;
+        *writes = WriteState::default();
+        let position = Position::at(head.seq);
+        let end = IncarnationPosition::new(head.incarnation, position);
+        let row = batch.state.as_ref().map(|state| Box::new(self.row_at(session, end, state)));
+        // Before anything is appended, so that a later row is announced later.
+        self.announce_row(session, end, row);
+        drop(writes);
         self.show();
         Ok(Appended { head, position, durable: Durable::ready() })
     }

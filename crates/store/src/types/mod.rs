@@ -59,7 +59,7 @@ pub struct Snapshot {
     /// Where its feed ends.
     pub position: Position,
     /// The fold over its log.
-    pub state: SessionState,
+    pub state: Arc<SessionState>,
 }
 
 /// An entry as it is now, and the record that added it.

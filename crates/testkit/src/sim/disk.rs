@@ -429,10 +429,10 @@ fn stat_of(inode: &Inode) -> Stat {
     match inode {
         Inode::File(file) => {
             let len = file.cache.len() as u64;
-            Stat { len, allocated: len, is_dir: false, modified_ms: file.modified_ms }
+            Stat { len, allocated: len, is_dir: false, modified_ms: file.modified_ms, id: None }
         }
         Inode::Dir(dir) => {
-            Stat { len: 0, allocated: 0, is_dir: true, modified_ms: dir.modified_ms }
+            Stat { len: 0, allocated: 0, is_dir: true, modified_ms: dir.modified_ms, id: None }
         }
     }
 }

@@ -38,6 +38,7 @@ from ._sync.watch import Watch
 from ._types import (
     Appended,
     Branch,
+    Compaction,
     Context,
     Custom,
     Document,
@@ -56,6 +57,7 @@ from ._types import (
     SessionUsage,
     Status,
     StopReason,
+    UndoneCompaction,
     Usage,
     WrittenDocuments,
 )
@@ -74,6 +76,7 @@ __all__ = [
     "Bough",
     "BoughError",
     "Branch",
+    "Compaction",
     "Conflict",
     "ConnectionFailed",
     "Context",
@@ -106,6 +109,7 @@ __all__ = [
     "Status",
     "StopReason",
     "Unavailable",
+    "UndoneCompaction",
     "Usage",
     "Watch",
     "WrittenDocuments",

@@ -196,9 +196,51 @@ class Context(TypedDict):
     messages: list[ContextItem]
     """The entries, in Bough's own form."""
     estimated_tokens: int
+    tokens: int
+    """As the newest answer reported them, with estimates for what came after it."""
+    window: NotRequired[int]
+    """The window of the session's model, if it is known."""
     left_out: int
     conversation: NotRequired[FormattedConversation]
     """What to send to the provider, when a format was asked for."""
+
+
+class Compaction(TypedDict):
+    """What a compaction does, or would do."""
+
+    session_id: str
+    written: bool
+    reason: NotRequired[str]
+    """Why there is nothing to compact, as a word."""
+    nothing_to_do: NotRequired[str]
+    """The same as a sentence."""
+    active_leaf: NotRequired[str]
+    window: NotRequired[int]
+    tokens_before: NotRequired[int]
+    tokens_after: NotRequired[int]
+    summary: NotRequired[str]
+    entry_id: NotRequired[str]
+    """The entry that was appended; a recorded session has blocks over its `loops` instead."""
+    first_kept_entry_id: NotRequired[str]
+    summarised_entries: int
+    kept_entries: int
+    kept_tokens: int
+    split_turn: bool
+    files: Json
+    loops: list[str]
+    summarised_turns: int
+    conversation: NotRequired[str]
+    """What the summary replaces, as text for a model, if it was asked for."""
+
+
+class UndoneCompaction(TypedDict):
+    """What undoing a compaction did."""
+
+    session_id: str
+    undone: NotRequired[str]
+    entry_id: NotRequired[str]
+    loops: list[str]
+    nothing_to_do: NotRequired[str]
 
 
 class Snippet(TypedDict):

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bough_platform::Platform;
+use bough_service::{RecordingSink, Scope, Service};
 use bough_store::{NativeOptions, NativeStore, Store};
 
 use super::events::{Script, Shape};
@@ -54,10 +55,12 @@ pub(super) fn rows(options: &Options) -> Outcome<Vec<Row>> {
 async fn ours_times(options: &Options, loops: &[Vec<String>]) -> Outcome<Vec<f64>> {
     let folder = tempfile::tempdir_in(&options.folder)?;
     let platform = Platform::system(folder.path())?;
+    let (clock, entropy) = (platform.clock.clone(), platform.entropy.clone());
     let opened =
         NativeStore::open(platform, folder.path().to_owned(), NativeOptions::default()).await?;
     let store: Arc<dyn Store> = Arc::new(opened);
-    let sink = Arc::new(ours::StoreSink::new(Arc::clone(&store)));
+    let service = Service::new(Arc::clone(&store), clock, entropy);
+    let sink = Arc::new(RecordingSink::new(&service, &Scope::owner()));
     let recorder = ours::DurableRecorder::start(sink, ours::DurableOptions::default());
     let mut times = Vec::new();
     for lines in loops {

@@ -9,7 +9,7 @@ use crate::api::EXAMPLE_MESSAGE;
 const DEPTH_MAX: usize = 8;
 
 /// Optional members that examples show anyway: without them a request would be empty.
-const SHOWN: [&str; 10] = [
+const SHOWN: [&str; 11] = [
     "message",
     "title",
     "entries",
@@ -20,6 +20,7 @@ const SHOWN: [&str; 10] = [
     "task",
     "stop_reason",
     "put",
+    "digest",
 ];
 
 /// Lists that are usually empty.

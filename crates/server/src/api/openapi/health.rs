@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::operations::with_failures;
 use super::schemas::{Components, object};
+use crate::api::health::STORE_LIMITS;
 use crate::config::LimitsConfig;
 use crate::integration::schema_of;
 use crate::limits::DAMAGED_SESSIONS_NAMED_MAX;
@@ -34,6 +35,7 @@ pub(super) fn operation(components: &mut Components) -> Value {
     components.name_as("Checkpoints", checkpoints());
     components.name_as("VerificationResult", verification_result());
     components.name_as("Verification", verification());
+    components.name_as("StoreLimits", store_limits());
     components.name_as("StoreHealth", store());
     components.name_as("ServerActivity", activity());
     components.name_as("ServerCounts", counts());
@@ -169,14 +171,26 @@ fn store() -> Value {
         "is_reachable": { "type": "boolean", "description": "Whether the store answers." },
         "trouble": { "type": ["string", "null"], "description": "Why it does not." },
         "sessions": count("Sessions that the caller sees."),
-        "reopened_sessions": count("Sessions that were opened again after a failure."),
+        "reopened_sessions": count("Sessions that were opened again after a failure. Always 0 for a caller who does not see every session."),
         "size": if_known("StoreSize"),
         "checkpoints": if_known("Checkpoints"),
+        "limits": shape("StoreLimits"),
     });
     object(
         properties,
-        &["kind", "is_reachable", "sessions", "reopened_sessions", "size", "checkpoints"],
+        &["kind", "is_reachable", "sessions", "reopened_sessions", "size", "checkpoints", "limits"],
     )
+}
+
+/// What a store holds at the most.
+fn store_limits() -> Value {
+    let number = |(name, limit, about): &(&str, usize, &str)| {
+        let schema =
+            json!({ "type": "integer", "minimum": 0, "description": about, "example": limit });
+        ((*name).to_owned(), schema)
+    };
+    let properties: Map<String, Value> = STORE_LIMITS.iter().map(number).collect();
+    object(Value::Object(properties), &STORE_LIMITS.map(|(name, ..)| name))
 }
 
 fn activity() -> Value {

@@ -1,6 +1,5 @@
 //! The OpenAPI 3.1 document, made from the function table and the schemas of its types.
 
-mod bounds;
 mod examples;
 mod fixed;
 mod health;
@@ -292,5 +291,16 @@ mod tests {
         let body = &document()["components"]["schemas"]["AppendEntryRequest"]["properties"];
         assert!(body.get("session_id").is_none());
         assert!(body.get("message").is_some());
+    }
+
+    /// An entry may be a document, which has no message.
+    #[test]
+    fn no_entry_needs_a_message() {
+        for name in ["AppendEntryRequest", "NewEntry"] {
+            let schema = &document()["components"]["schemas"][name];
+            assert!(schema["properties"]["message"].is_object(), "{name}");
+            let required = schema["required"].as_array().into_iter().flatten();
+            assert!(!required.clone().any(|member| member == "message"), "{name}");
+        }
     }
 }

@@ -1,60 +1,7 @@
-//! The names of operations, their groups and the shapes of their bodies.
+//! How names are written, and the groups of operations.
 
-/// The name of a function's operation.
-///
-/// Names of functions are short because their namespace gives the context; generated clients have no such namespace.
-pub(super) fn operation_id(function_id: &str) -> String {
-    let name = function_id.strip_prefix("session::").unwrap_or(function_id);
-    let known = match name {
-        "create" => "createSession",
-        "ensure" => "ensureSession",
-        "describe" => "getSession",
-        "sessions" => "listSessions",
-        "delete" => "deleteSession",
-        "patch" => "updateSession",
-        "archive" => "archiveSession",
-        "unarchive" => "unarchiveSession",
-        "fork" => "forkSession",
-        "undelete" => "undeleteSession",
-        "purge" => "purgeSession",
-        "append-entry" => "appendEntry",
-        "append-entries" => "appendEntries",
-        "update-message" => "replaceMessage",
-        "finish-message" => "finishMessage",
-        "path" => "listMessages",
-        "path-tail" => "listNewestMessages",
-        "entries" => "listEntries",
-        "entry" => "getEntry",
-        "hide-entries" => "hideEntries",
-        "kv::put" => "putDocument",
-        "kv::write" => "writeDocuments",
-        "kv::get" => "getDocument",
-        "kv::list" => "listDocuments",
-        "kv::delete" => "deleteDocument",
-        "branches" => "listBranches",
-        "compare" => "compareBranches",
-        "tree" => "getTree",
-        "stats" => "getStats",
-        "raw" => "readRecords",
-        "usage" => "getUsage",
-        "context" => "getContext",
-        "search-status" => "getSearchStatus",
-        "reindex" => "rebuildSearchIndex",
-        "watch" => "readEvents",
-        "record" => "recordEvents",
-        "recording" => "getRecording",
-        "loops" => "listLoops",
-        "loop-chain" => "getLoopChain",
-        "loop-groups" => "listLoopGroups",
-        "spawns" => "listSpawns",
-        "config-status" => "getConfigStatus",
-        _ => return camel_case(name),
-    };
-    known.to_owned()
-}
-
-/// `append-delta` as `appendDelta`; `store::get` as `storeGet`.
-fn camel_case(name: &str) -> String {
+/// `append_delta` as `appendDelta`.
+pub(super) fn camel_case(name: &str) -> String {
     let mut words = name.split(['-', ':', '_', '.']).filter(|word| !word.is_empty());
     let first = words.next().unwrap_or_default().to_owned();
     words.fold(first, |made, word| made + &capitalised(word))
@@ -100,9 +47,7 @@ mod tests {
 
     #[test]
     fn names_are_written_as_clients_write_them() {
-        assert_eq!(operation_id("session::append-entry"), "appendEntry");
-        assert_eq!(operation_id("session::append-delta"), "appendDelta");
-        assert_eq!(operation_id("session::set-active-leaf"), "setActiveLeaf");
+        assert_eq!(camel_case("set_active_leaf"), "setActiveLeaf");
         assert_eq!(pascal_case("function_result"), "FunctionResult");
     }
 }

@@ -3,9 +3,9 @@
 use bough_service::{Function, Method, Precondition};
 use serde_json::{Map, Value, json};
 
-use super::bounds;
-use super::names::{operation_id, tag};
+use super::names::{camel_case, tag};
 use super::schemas::Components;
+use crate::api::bounds;
 use crate::api::calls::takes_body;
 use crate::api::fields::path_names;
 use crate::error_codes::{ErrorCode, error_code};
@@ -42,7 +42,7 @@ pub(super) fn operation(function: &Function, path: &str, components: &mut Compon
     }
     parameters.extend(header_parameters(function));
     let mut operation = json!({
-        "operationId": operation_id(function.id),
+        "operationId": camel_case(function.operation),
         "summary": summary(function.description),
         "description": description(function.description),
         "tags": [tag(path)],
@@ -119,7 +119,7 @@ fn query_parameter(
     let description = schema.as_object_mut().and_then(|map| map.remove("description"));
     let description = description.unwrap_or_else(|| json!(""));
     // An object is one parameter with JSON in it.
-    if components.resolve(&schema).get("type") == Some(&json!("object")) {
+    if is_object(components, &schema) {
         let content = json!({ "application/json": { "schema": schema } });
         return json!({
             "name": name, "in": "query", "required": is_required, "description": description,
@@ -130,6 +130,16 @@ fn query_parameter(
         "name": name, "in": "query", "required": is_required, "description": description,
         "schema": schema,
     })
+}
+
+/// Whether a schema is an object, or a choice between objects.
+fn is_object(components: &Components, schema: &Value) -> bool {
+    let schema = components.resolve(schema);
+    let choices = ["oneOf", "anyOf"].iter().find_map(|word| schema.get(word)?.as_array());
+    match choices {
+        Some(choices) => choices.iter().all(|choice| is_object(components, choice)),
+        None => schema.get("type") == Some(&json!("object")),
+    }
 }
 
 /// A query leaves a parameter out; it cannot express `null`.

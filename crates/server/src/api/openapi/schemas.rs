@@ -254,8 +254,17 @@ pub(super) fn free_objects() -> [(&'static str, Value); 4] {
             "MessageInFormat",
             free("A message in the format that `format` names; without it, an `AgentMessage`."),
         ),
-        ("RecorderEvent", free("An event of an agent, as the recorder of phi-core writes it.")),
+        ("RecorderEvent", recorder_event()),
     ]
+}
+
+/// The one member that every event has; the others depend on it.
+fn recorder_event() -> Value {
+    json!({
+        "type": "object", "additionalProperties": true, "required": ["type"],
+        "properties": { "type": { "type": "string", "description": "The name of the event, such as `AgentStart`." } },
+        "description": "An event of an agent, as the recorder of phi-core writes it.",
+    })
 }
 
 /// Replaces a choice with one variant by that variant.

@@ -114,6 +114,21 @@ static CALLS: &[(&str, ClientCall)] = &[
         of_session("print(session.entry(\"e_1\"))", "console.log(await session.entry(\"e_1\"));"),
     ),
     ("getContext", of_session("print(session.context())", "console.log(await session.context());")),
+    (
+        "planCompaction",
+        of_session(
+            "print(session.plan_compaction())",
+            "console.log(await session.planCompaction());",
+        ),
+    ),
+    (
+        "compactSession",
+        of_session(
+            "print(session.compact(\"They talked about rain.\"))",
+            "console.log(await session.compact(\"They talked about rain.\"));",
+        ),
+    ),
+    ("undoCompaction", of_session("session.undo_compaction()", "await session.undoCompaction();")),
     ("getUsage", of_session("print(session.usage())", "console.log(await session.usage());")),
     (
         "streamSessionEvents",

@@ -95,10 +95,18 @@ impl Reader {
         };
         let (mut source, mut target) = (part("source")?, part("target")?);
         let is_asked = |value: &Value| value.as_object().is_none_or(|map| !map.is_empty());
+        let on = source.optional("on").and_then(text_of);
         let refused = if source.optional("filters").as_ref().is_some_and(is_asked) {
             Some(("INVALID_FILTER", "filters are not evaluated here; filter with args"))
+        } else if on.is_some_and(|word| word != "success" && word != "complete") {
+            Some(("UNSUPPORTED", "events of sessions do not fail; observe them on success"))
         } else if ["max_fires", "expires_in_ms"].iter().any(|name| self.optional(name).is_some()) {
             Some(("UNSUPPORTED", "an observer of sessions has no end of its own; unobserve it"))
+        } else if self.optional("max_in_flight").is_some() {
+            Some((
+                "UNSUPPORTED",
+                "the calls of an observer are bounded by the server; leave it out",
+            ))
         } else {
             None
         };

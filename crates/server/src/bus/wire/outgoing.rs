@@ -50,17 +50,24 @@ pub(crate) fn invoke(
 /// The delivery of an event: the same call, with a payload that is JSON text already.
 pub(crate) fn deliver(
     invocation_id: BusId,
-    function_id: &Value,
+    binding: &TriggerFrame,
     payload: &str,
     caller: &str,
-    metadata: Option<&Value>,
 ) -> String {
     let inner = payload.strip_prefix('{').unwrap_or("}");
     let comma = if inner.starts_with('}') { "" } else { "," };
-    let metadata = metadata.map(|value| format!(",\"metadata\":{value}")).unwrap_or_default();
+    let function_id = json!(binding.function_id);
+    let metadata = binding.metadata.as_ref().map(|value| format!(",\"metadata\":{value}"));
+    let metadata = metadata.unwrap_or_default();
+    let activation = binding.observer.map(|_| {
+        let activation =
+            json!({ "observer_id": binding.id, "activation_id": invocation_id.to_string() });
+        format!(",\"activation\":{activation}")
+    });
+    let activation = activation.unwrap_or_default();
     format!(
         "{{\"type\":\"invokefunction\",\"invocation_id\":\"{invocation_id}\",\"function_id\":{function_id},\
-         \"data\":{{\"_caller_worker_id\":\"{caller}\"{comma}{inner}{metadata}}}"
+         \"data\":{{\"_caller_worker_id\":\"{caller}\"{comma}{inner}{metadata}{activation}}}"
     )
 }
 
@@ -73,14 +80,24 @@ pub(crate) fn envelope(observer: &TriggerFrame, id: BusId, payload: &str, now_ms
     )
 }
 
-/// The answer to `observe`: active, or the error.
-pub(crate) fn observe_result(id: &str, error: Option<Value>) -> String {
+/// The answer to `observe`: active, pending while no worker hosts the target, or the error.
+pub(crate) fn observe_result(id: &str, is_hosted: bool, error: Option<Value>) -> String {
     let mut frame = json!({ "type": "observeresult", "id": id, "state": "active" });
-    if let (Some(error), Some(map)) = (error, frame.as_object_mut()) {
+    let Some(map) = frame.as_object_mut() else { return String::new() };
+    if let Some(error) = error {
         map.insert("state".to_owned(), json!("error"));
         map.insert("error".to_owned(), error);
+    } else if !is_hosted {
+        let reason = error_body("NO_TARGET", "no worker hosts the target yet");
+        map.insert("state".to_owned(), json!("pending"));
+        map.insert("reason".to_owned(), reason);
     }
     frame.to_string()
+}
+
+/// A worker hosts the target of an observer now.
+pub(crate) fn observer_active(id: &str) -> String {
+    json!({ "type": "observerstatechanged", "id": id, "state": "active", "fires": 0 }).to_string()
 }
 
 /// An observer ended because its worker asked for it.

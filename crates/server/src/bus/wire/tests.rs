@@ -108,13 +108,23 @@ fn an_observer_is_a_binding() {
 #[test]
 fn a_delivery_is_a_call_with_the_payload_as_it_is() {
     let id = BusId(1, 2);
-    let text = deliver(id, &json!("ui::on\"x"), r#"{"session_id":"s","text":"a\"b"}"#, "w", None);
+    let mut binding = TriggerFrame {
+        id: "t".to_owned(),
+        trigger_type: "session::created".to_owned(),
+        function_id: "ui::on\"x".to_owned(),
+        config: Value::Null,
+        metadata: None,
+        namespace: None,
+        observer: None,
+    };
+    let text = deliver(id, &binding, r#"{"session_id":"s","text":"a\"b"}"#, "w");
     let expected = json!({
         "type": "invokefunction", "invocation_id": id.to_string(), "function_id": "ui::on\"x",
         "data": {"_caller_worker_id": "w", "session_id": "s", "text": "a\"b"},
     });
     assert_eq!(parsed(&text), expected);
-    let text = deliver(id, &json!("f"), "{}", "w", Some(&json!({"k": 1})));
+    binding.metadata = Some(json!({"k": 1}));
+    let text = deliver(id, &binding, "{}", "w");
     assert_eq!(parsed(&text)["data"], json!({"_caller_worker_id": "w"}));
     assert_eq!(parsed(&text)["metadata"], json!({"k": 1}));
 }

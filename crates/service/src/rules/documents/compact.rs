@@ -44,9 +44,9 @@ async fn rewrite(context: &mut WriteContext<'_>) -> Result<(), ServiceError> {
     };
     let kept = context.documents().await?.kept();
     let mut draft = context.store().draft(&session).await?;
-    draft.add(vec![Record::Meta(first).at(context.now_ms)]).await?;
+    draft.add(vec![Record::Meta(first).at(context.now_ms)].into()).await?;
     for part in parts(&kept) {
-        draft.add(records(context, &head, part).await?).await?;
+        draft.add(records(context, &head, part).await?.into()).await?;
     }
     let appended = draft.replace(&head).await?;
     appended.durable.await?;

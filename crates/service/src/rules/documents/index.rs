@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bough_session::limits::check_at_most;
-use bough_session::{DocumentRecord, Incarnation, LimitError, Record, RequestDigest};
+use bough_session::{DocumentRecord, Incarnation, LimitError, NewRecord, Record, RequestDigest};
 use bough_store::StoredRecord;
 
 use crate::limits::{
@@ -67,9 +67,9 @@ impl DocumentFact {
     }
 
     /// The facts of records that will be appended; their numbers are not known yet.
-    pub(crate) fn of_new(records: &[Record], at_ms: i64) -> Vec<Option<Self>> {
-        let of = |record: &Record| match record.known() {
-            Record::Document(document) => Some(Self::of(document, 0, at_ms)),
+    pub(crate) fn of_new(records: &[NewRecord]) -> Vec<Option<Self>> {
+        let of = |new: &NewRecord| match new.record.known() {
+            Record::Document(document) => Some(Self::of(document, 0, new.at_ms)),
             _ => None,
         };
         records.iter().map(of).collect()

@@ -1,19 +1,17 @@
 //! A store with moods: it shows less than it has, never stands still, and counts what is asked of it.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bough_service::{Scope, Service};
 use bough_session::{BranchHead, EntryId, Incarnation, SessionId};
 use bough_store::{
-    Appended, Capabilities, ChangeCursor, ChangePage, ChangeWatch, Draft, EntryQuery, Head,
-    ListPage, ListQuery, Loaded, MemoryStore, PathPage, PathQuery, RecordPage, RecordQuery,
-    SessionWatch, Snapshot, Store, StoreError, StoredEntry, Trashed, UsageQuery, UsageReport,
-    Write,
+    Appended, Capabilities, ChangeCursor, ChangeHub, ChangePage, Draft, EntryQuery, Head, ListPage,
+    ListQuery, Loaded, MemoryStore, PathPage, PathQuery, ReadStore, RecordPage, RecordQuery,
+    Snapshot, Store, StoreError, StoredEntry, Trashed, UsageQuery, UsageReport, Write,
 };
 use serde_json::json;
-use tokio::sync::Barrier;
 
 use super::{CountingEntropy, HandClock, TestService, stores, user};
 
@@ -26,10 +24,12 @@ pub struct FlakyStore {
     pub short_reads: AtomicU32,
     /// How many records were read.
     pub records_read: AtomicUsize,
+    /// How many batches came without the state after them, so that the store has to fold them.
+    pub unfolded_batches: AtomicUsize,
     /// How often it was asked for changes.
     pub asked_for_changes: AtomicU32,
-    /// Where lookups of entries wait for each other, if they do.
-    pub lookups: Mutex<Option<Arc<Barrier>>>,
+    /// How often an entry was looked up.
+    pub lookups: AtomicU64,
     /// A session that cannot be read any more.
     pub damaged: Mutex<Option<String>>,
     /// What is in the trash was being brought back when somebody was killed.
@@ -46,8 +46,9 @@ impl FlakyStore {
             inner: Arc::new(MemoryStore::new(entropy.clone()).unwrap()),
             short_reads: AtomicU32::new(0),
             records_read: AtomicUsize::new(0),
+            unfolded_batches: AtomicUsize::new(0),
             asked_for_changes: AtomicU32::new(0),
-            lookups: Mutex::default(),
+            lookups: AtomicU64::new(0),
             damaged: Mutex::default(),
             half_restored: AtomicBool::new(false),
             restless: Mutex::default(),
@@ -92,7 +93,7 @@ impl FlakyStore {
 }
 
 #[async_trait]
-impl Store for FlakyStore {
+impl ReadStore for FlakyStore {
     async fn read_records(&self, session: &SessionId, query: &RecordQuery) -> Answer<RecordPage> {
         if self.damaged.lock().unwrap().as_deref() == Some(session.as_str()) {
             return Err(StoreError::corrupt("a bit was flipped", "a segment"));
@@ -105,18 +106,6 @@ impl Store for FlakyStore {
         Ok(RecordPage { records: Vec::new(), end: query.after, ..page })
     }
 
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    async fn write(&self, session: &SessionId, write: Write) -> Answer<Appended> {
-        self.inner.write(session, write).await
-    }
-
-    async fn draft(&self, session: &SessionId) -> Answer<Box<dyn Draft>> {
-        self.inner.draft(session).await
-    }
-
     async fn load(&self, session: &SessionId, known: Option<&Head>) -> Answer<Loaded> {
         self.inner.load(session, known).await
     }
@@ -126,10 +115,7 @@ impl Store for FlakyStore {
         session: &SessionId,
         query: &EntryQuery,
     ) -> Answer<Option<StoredEntry>> {
-        let waiting = self.lookups.lock().unwrap().clone();
-        if let Some(others) = waiting {
-            others.wait().await;
-        }
+        self.lookups.fetch_add(1, Ordering::SeqCst);
         self.inner.read_entry(session, query).await
     }
 
@@ -144,6 +130,27 @@ impl Store for FlakyStore {
         limit: usize,
     ) -> Answer<Vec<BranchHead>> {
         self.inner.branch_heads(session, before, limit).await
+    }
+}
+
+#[async_trait]
+impl Store for FlakyStore {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    async fn write(&self, session: &SessionId, write: Write) -> Answer<Appended> {
+        let (Write::Create(batch) | Write::Append { batch, .. } | Write::Replace { batch, .. }) =
+            &write
+        else {
+            return self.inner.write(session, write).await;
+        };
+        self.unfolded_batches.fetch_add(usize::from(batch.state.is_none()), Ordering::SeqCst);
+        self.inner.write(session, write).await
+    }
+
+    async fn draft(&self, session: &SessionId) -> Answer<Box<dyn Draft>> {
+        self.inner.draft(session).await
     }
 
     async fn delete(&self, session: &SessionId, at_ms: i64) -> Answer<Option<Trashed>> {
@@ -184,12 +191,8 @@ impl Store for FlakyStore {
         self.inner.usage(query).await
     }
 
-    fn watch(&self) -> ChangeWatch {
-        self.inner.watch()
-    }
-
-    fn watch_session(&self, session: &SessionId) -> SessionWatch {
-        self.inner.watch_session(session)
+    fn hub(&self) -> &ChangeHub {
+        self.inner.hub()
     }
 
     async fn changes(&self, after: Option<&ChangeCursor>, limit: usize) -> Answer<ChangePage> {

@@ -54,10 +54,10 @@ pub enum DiskKind {
 impl DiskKind {
     pub const ALL: [Self; 2] = [Self::Fs, Self::Native];
 
-    /// Opens a store on a disk; `root` is where the native store keeps its catalogue.
+    /// Opens a store on a disk, which is at `root`; there the native store keeps its catalogue.
     pub async fn open_on(self, platform: Platform, root: PathBuf) -> Arc<dyn Store> {
         match self {
-            Self::Fs => Arc::new(FsStore::open(platform).unwrap()),
+            Self::Fs => Arc::new(FsStore::open(platform, root).unwrap()),
             Self::Native => {
                 let opened = NativeStore::open(platform, root, NativeOptions::default()).await;
                 Arc::new(opened.unwrap())

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::*;
 use crate::native::{NativeOptions, NativeStore};
-use crate::{PathQuery, PathStart, Position, Store, StoreExt};
+use crate::{PathQuery, PathStart, Position, ReadStore, Store, StoreExt};
 
 const ROUNDS: usize = 40;
 

@@ -33,7 +33,7 @@ impl FileSessions for OneFile {
         }
         let (seq, incarnation) = (state.seq, Incarnation::new([7; 16]));
         let head = Head { incarnation, seq, chain: ChainHash::from_bytes([0; 32]) };
-        Some(Snapshot { head, position: Position::at(seq), state })
+        Some(Snapshot { head, position: Position::at(seq), state: Arc::new(state) })
     }
 }
 
@@ -99,7 +99,7 @@ async fn a_draft_does_not_take_the_id_of_a_session_in_a_file() {
     let dir = with_a_file();
     let store = open(dir.path()).await;
     let mut draft = store.draft(&session()).await.unwrap();
-    draft.add(vec![titled("another")]).await.unwrap();
+    draft.add(vec![titled("another")].into()).await.unwrap();
     let refused = draft.finish().await;
     assert!(matches!(refused, Err(StoreError::Exists { .. })), "{refused:?}");
     assert!(store.state(&session()).await.unwrap().is_none(), "the file answers");

@@ -111,7 +111,7 @@ async fn a_row_that_could_not_be_made_is_made_when_the_disk_answers() {
     beside.close_all().unwrap();
     spoil_manifest(dir.path(), true);
     let end = IncarnationPosition::new(created.head.incarnation, created.position);
-    store.shared.mark_dirty(&session, end);
+    store.shared.mark_dirty(&session, end, None);
     store.shared.make_rows();
     spoil_manifest(dir.path(), false);
     let page = store.list(&ListQuery { limit: 9, ..ListQuery::default() }).await.unwrap();

@@ -10,6 +10,7 @@ from .._requests import as_message, body, new_id, new_key, path
 from .._types import (
     Appended,
     Branch,
+    Compaction,
     Context,
     Custom,
     Entry,
@@ -22,6 +23,7 @@ from .._types import (
     SessionMeta,
     SessionUsage,
     Status,
+    UndoneCompaction,
 )
 from .http import AsyncHttp
 from .reply import AsyncReply
@@ -373,6 +375,55 @@ class AsyncSession:
         """
         answer = await self._http.call("POST", self._path("entries", "hide"), body={"entry_ids": list(entry_ids)})
         return answer["hidden"]
+
+    async def plan_compaction(
+        self, *, keep_recent_tokens: int | None = None, only_if_due: bool = False, include_conversation: bool = False
+    ) -> Compaction:
+        """What `compact` would do: what a summary would replace, what stays, and tokens before and after.
+
+        With `include_conversation`, the plan has the text that a model can summarise.
+        """
+        params = {
+            "keep_recent_tokens": keep_recent_tokens,
+            "only_if_due": only_if_due or None,
+            "include_conversation": include_conversation or None,
+        }
+        return await self._http.call("GET", self._path("compaction"), params=params)
+
+    async def compact(
+        self,
+        summary: str | None = None,
+        *,
+        keep_recent_tokens: int | None = None,
+        only_if_due: bool = False,
+        expected_leaf: str | None = None,
+    ) -> Compaction:
+        """Puts a summary in the place of the older part of the conversation. Nothing is removed.
+
+        Without a summary, fixed rules write one.
+
+        >>> session = await bough.create("Weather")
+        >>> _ = await session.append("Will it rain? " * 20)
+        >>> _ = await session.append("And tomorrow?")
+        >>> done = await session.compact("They talked about rain.", keep_recent_tokens=1)
+        >>> (await session.context())["messages"][0]["entry_id"] == done["entry_id"]
+        True
+        >>> (await session.undo_compaction())["undone"] == done["entry_id"]
+        True
+        """
+        sent = body(
+            summary=summary,
+            digest=summary is None or None,
+            keep_recent_tokens=keep_recent_tokens,
+            only_if_due=only_if_due or None,
+            expected_leaf=expected_leaf,
+        )
+        return await self._http.call("POST", self._path("compaction"), body=sent, key=new_key())
+
+    async def undo_compaction(self, *, expected_leaf: str | None = None) -> UndoneCompaction:
+        """Takes the last compaction out of the context again."""
+        params = {"expected_leaf": expected_leaf}
+        return await self._http.call("DELETE", self._path("compaction"), params=params, key=new_key())
 
     # The session itself.
 

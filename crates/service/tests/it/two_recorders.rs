@@ -1,17 +1,17 @@
 //! Two recorders of one session, in one process and in two.
-#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bough_platform::Platform;
+use bough_platform::{OsEntropy, Platform, SystemClock};
 use bough_recorder::{
     AgentEvent, DurableError, DurableOptions, DurableRecorder, LoopStatus, RecordSink as _,
-    RecordedSession, StoreSink, fold_records,
+    RecordedSession, fold_records,
 };
+use bough_service::{RecordingSink, Scope, Service, ServiceError};
 use bough_session::{MetaChange, Record, SessionId};
-use bough_store::{MemoryStore, NativeOptions, NativeStore, Store, StoreError, StoreExt};
+use bough_store::{MemoryStore, NativeOptions, NativeStore, Store, StoreExt};
 
 fn start(number: u32) -> AgentEvent {
     let text = format!(
@@ -29,18 +29,25 @@ fn end(number: u32) -> AgentEvent {
     AgentEvent::from_json(&text).unwrap()
 }
 
-fn recorder(store: &Arc<dyn Store>) -> DurableRecorder<StoreSink> {
-    let sink = Arc::new(StoreSink::new(Arc::clone(store)));
-    DurableRecorder::start(sink, DurableOptions::default())
+fn service(store: &Arc<dyn Store>) -> Service {
+    Service::new(Arc::clone(store), Arc::new(SystemClock::new()), Arc::new(OsEntropy))
 }
 
-async fn says(recorder: &DurableRecorder<StoreSink>, event: AgentEvent) {
+fn sink(service: &Service) -> RecordingSink {
+    RecordingSink::new(service, &Scope::owner())
+}
+
+fn recorder(service: &Service) -> DurableRecorder<RecordingSink> {
+    DurableRecorder::start(Arc::new(sink(service)), DurableOptions::default())
+}
+
+async fn says(recorder: &DurableRecorder<RecordingSink>, event: AgentEvent) {
     recorder.record(event).await.unwrap();
     recorder.sync().await.unwrap();
 }
 
-async fn stored(store: &Arc<dyn Store>) -> RecordedSession {
-    let records = StoreSink::new(Arc::clone(store)).load("s").await.unwrap();
+async fn stored(service: &Service) -> RecordedSession {
+    let records = sink(service).load("s").await.unwrap();
     fold_records("s", &records).unwrap()
 }
 
@@ -62,15 +69,16 @@ async fn stores(dir: &Path) -> Vec<Arc<dyn Store>> {
 async fn a_session_with_an_open_loop_has_one_recorder() {
     let folder = tempfile::tempdir().unwrap();
     for store in stores(folder.path()).await {
-        let (first, second) = (recorder(&store), recorder(&store));
+        let service = service(&store);
+        let (first, second) = (recorder(&service), recorder(&service));
         says(&first, start(1)).await;
         second.record(start(2)).await.unwrap();
         let refused = second.sync().await.unwrap_err();
         let DurableError::NotStored { source, .. } = refused else { panic!("{refused}") };
-        assert!(matches!(*source, StoreError::Locked { .. }), "{source}");
+        assert!(matches!(*source, ServiceError::Locked { .. }), "{source}");
         assert_eq!(second.finish().await.unwrap().events_not_stored, 1);
         says(&first, end(1)).await;
-        let session = stored(&store).await;
+        let session = stored(&service).await;
         let loops: Vec<_> = session.loops.iter().map(|one| (&*one.loop_id, one.status)).collect();
         assert_eq!(loops, [("s.c.1", LoopStatus::Completed)]);
         store.close().await.unwrap();
@@ -81,14 +89,15 @@ async fn a_session_with_an_open_loop_has_one_recorder() {
 async fn recorders_take_turns_between_loops() {
     let folder = tempfile::tempdir().unwrap();
     for store in stores(folder.path()).await {
-        let (first, second) = (recorder(&store), recorder(&store));
+        let service = service(&store);
+        let (first, second) = (recorder(&service), recorder(&service));
         for (number, recorder) in
             [(1, &first), (2, &second), (3, &first), (4, &first), (5, &second)]
         {
             says(recorder, start(number)).await;
             says(recorder, end(number)).await;
         }
-        let session = stored(&store).await;
+        let session = stored(&service).await;
         assert_eq!(session.loops.len(), 5);
         assert!(session.loops.iter().all(|one| one.status == LoopStatus::Completed));
         for recorder in [first, second] {
@@ -103,8 +112,9 @@ async fn recorders_take_turns_between_loops() {
 async fn what_is_not_recorded_stops_no_recorder() {
     let folder = tempfile::tempdir().unwrap();
     for store in stores(folder.path()).await {
+        let service = service(&store);
         let id = SessionId::parse("s").unwrap();
-        let recorder = recorder(&store);
+        let recorder = recorder(&service);
         says(&recorder, start(1)).await;
         for event in [end(1), start(2)] {
             let head = store.state(&id).await.unwrap().unwrap().head;
@@ -113,7 +123,7 @@ async fn what_is_not_recorded_stops_no_recorder() {
             says(&recorder, event).await;
         }
         assert!(recorder.finish().await.unwrap().failures.is_empty());
-        assert_eq!(stored(&store).await.loops.len(), 2);
+        assert_eq!(stored(&service).await.loops.len(), 2);
         store.close().await.unwrap();
     }
 }
@@ -127,13 +137,13 @@ async fn a_recorder_that_was_overtaken_says_so() {
     let store: Arc<dyn Store> = Arc::new(memory.clone());
     // Another handle of the same sessions, as another process has on a store without locks.
     let elsewhere: Arc<dyn Store> = Arc::new(memory);
-    let (first, second) = (recorder(&store), recorder(&elsewhere));
+    let (first, second) = (recorder(&service(&store)), recorder(&service(&elsewhere)));
     says(&first, start(1)).await;
     says(&second, start(2)).await;
     first.record(end(1)).await.unwrap();
     let refused = first.sync().await.unwrap_err();
     let DurableError::NotStored { source, .. } = refused else { panic!("{refused}") };
-    assert!(matches!(*source, StoreError::Locked { .. }), "{source}");
+    assert!(matches!(*source, ServiceError::Locked { .. }), "{source}");
 }
 
 /// The stores stand for two processes. The first closes sessions as soon as they are idle.
@@ -146,7 +156,8 @@ async fn a_session_with_an_open_loop_stays_locked_when_it_is_idle() {
         let title = MetaChange { title: Some(text.to_owned()), ..MetaChange::default() };
         vec![Record::Meta(title).at(1)]
     };
-    let first = recorder(&store);
+    let service_of_first = service(&store);
+    let first = recorder(&service_of_first);
     says(&first, start(1)).await;
 
     // A session without a loop shows when idle sessions are closed.
@@ -160,14 +171,14 @@ async fn a_session_with_an_open_loop_stays_locked_when_it_is_idle() {
     };
     tokio::time::timeout(Duration::from_secs(60), taken_up).await.unwrap();
 
-    let second = recorder(&elsewhere);
+    let second = recorder(&service(&elsewhere));
     second.record(start(2)).await.unwrap();
     let refused = second.sync().await.unwrap_err();
     let DurableError::NotStored { source, .. } = refused else { panic!("{refused}") };
-    assert!(matches!(*source, StoreError::Locked { .. }), "{source}");
+    assert!(matches!(*source, ServiceError::Locked { .. }), "{source}");
     assert_eq!(second.finish().await.unwrap().events_not_stored, 1);
     says(&first, end(1)).await;
-    let session = stored(&store).await;
+    let session = stored(&service_of_first).await;
     let loops: Vec<_> = session.loops.iter().map(|one| (&*one.loop_id, one.status)).collect();
     assert_eq!(loops, [("s.c.1", LoopStatus::Completed)]);
 }

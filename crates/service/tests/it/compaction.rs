@@ -1,0 +1,252 @@
+//! Compaction by requests: planned, written, undone, of conversations and of recorded sessions.
+
+use std::sync::Arc;
+
+use bough_recorder::{AgentEnd, AgentEvent, AgentStart, PhiMessage, Timestamp};
+use bough_service::compaction::CompactionSettings;
+use bough_service::{Right, Scope, Settings};
+use serde_json::{Value, json};
+
+use crate::common::{TestService, object};
+
+on_every_store!(
+    a_conversation_is_planned_compacted_and_restored,
+    a_compaction_that_others_wrote_after_is_undone_by_an_entry,
+    the_turns_of_a_recorded_session_are_planned_compacted_and_restored,
+    a_stale_leaf_is_a_conflict_and_changes_nothing,
+    nothing_to_compact_is_said_and_changes_nothing,
+    only_what_is_due_is_compacted_when_that_is_asked_for,
+    a_request_brings_a_summary_or_asks_for_the_digest,
+    a_session_that_is_being_recorded_is_not_compacted,
+    a_session_of_another_tenant_is_not_there,
+);
+
+const LOOP: &str = "s.m.1";
+
+/// A session of ten messages with about ten tokens each.
+async fn conversation(bed: &TestService) -> String {
+    let id = bed.create(json!({})).await;
+    for number in 0..10 {
+        bed.say(&id, &format!("message {number} {}", "word ".repeat(6))).await;
+    }
+    id
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_unix_ms(1_700_000_000_000 + second * 1000)
+}
+
+fn json_of(event: impl Into<AgentEvent>) -> Value {
+    serde_json::to_value(event.into()).unwrap()
+}
+
+/// A recorded session `s` of one loop with twenty turns.
+async fn recorded(bed: &TestService) {
+    let turns = (0..20).flat_map(|number| {
+        let answer = format!("Answer {number}: {}", "word ".repeat(60));
+        [
+            PhiMessage::user(format!("Question {number}"), 1),
+            PhiMessage::assistant("p", "m", answer, 2),
+        ]
+    });
+    let events = vec![
+        json_of(AgentStart::new("agent", "s", LOOP, at(1))),
+        json_of(AgentEnd::new(LOOP, turns.collect::<Vec<_>>(), at(2))),
+    ];
+    bed.ok("session::record", json!({"events": events, "finish": true})).await;
+}
+
+async fn plan(bed: &TestService, request: Value) -> Value {
+    bed.ok("session::plan-compaction", request).await
+}
+
+async fn context(bed: &TestService, session: &str) -> Value {
+    bed.ok("session::context", json!({"session_id": session})).await
+}
+
+fn number(answer: &Value, field: &str) -> u64 {
+    answer[field].as_u64().unwrap_or_else(|| panic!("{field} of {answer}"))
+}
+
+async fn a_conversation_is_planned_compacted_and_restored(mut bed: TestService) {
+    let id = conversation(&bed).await;
+    let whole = context(&bed, &id).await;
+    let planned = plan(&bed, json!({"session_id": id, "keep_recent_tokens": 25})).await;
+    assert_eq!((&planned["written"], &planned["entry_id"]), (&json!(false), &Value::Null));
+    assert_eq!(number(&planned, "summarised_entries") + number(&planned, "kept_entries"), 10);
+    assert_eq!(planned["tokens_before"], whole["tokens"]);
+    assert_eq!(context(&bed, &id).await, whole, "a plan changes nothing");
+    let request = json!({
+        "session_id": id, "keep_recent_tokens": 25, "digest": true,
+        "expected_leaf": planned["active_leaf"],
+    });
+    let done = bed.ok("session::compact", request).await;
+    assert_eq!(done["written"], json!(true));
+    for field in ["summary", "tokens_before", "tokens_after", "first_kept_entry_id"] {
+        assert_eq!(done[field], planned[field], "{field}");
+    }
+    assert_eq!(done["active_leaf"], done["entry_id"]);
+    if bed.service.store().capabilities().survives_restart {
+        bed.reopen().await;
+    }
+    let compacted = context(&bed, &id).await;
+    assert_eq!(compacted["messages"][0]["entry_id"], done["entry_id"]);
+    assert_eq!(compacted["messages"][1]["entry_id"], done["first_kept_entry_id"]);
+    assert_eq!(compacted["tokens"], done["tokens_after"]);
+    let undone = bed.ok("session::undo-compaction", json!({"session_id": id})).await;
+    assert_eq!((&undone["undone"], undone.get("entry_id")), (&done["entry_id"], None));
+    assert_eq!(context(&bed, &id).await["messages"], whole["messages"]);
+    let again = bed.ok("session::undo-compaction", json!({"session_id": id})).await;
+    assert_eq!(
+        again,
+        json!({"session_id": id, "loops": [], "nothing_to_do": "no compaction is in force"})
+    );
+}
+
+async fn a_compaction_that_others_wrote_after_is_undone_by_an_entry(bed: TestService) {
+    let id = conversation(&bed).await;
+    let request = json!({"session_id": id, "keep_recent_tokens": 25, "summary": " My words. "});
+    let done = bed.ok("session::compact", request).await;
+    assert_eq!(done["summary"], json!("My words."));
+    bed.say(&id, "and on").await;
+    let undone = bed.ok("session::undo-compaction", json!({"session_id": id})).await;
+    assert_eq!(undone["undone"], done["entry_id"]);
+    assert!(undone["entry_id"].is_string());
+    assert_eq!(context(&bed, &id).await["messages"].as_array().unwrap().len(), 11);
+}
+
+async fn the_turns_of_a_recorded_session_are_planned_compacted_and_restored(mut bed: TestService) {
+    recorded(&bed).await;
+    let whole = context(&bed, "s").await;
+    let request =
+        json!({"session_id": "s", "keep_recent_tokens": 300, "include_conversation": true});
+    let planned = plan(&bed, request).await;
+    assert_eq!((&planned["written"], &planned["loops"]), (&json!(false), &json!([LOOP])));
+    assert!(planned["conversation"].as_str().unwrap().contains("Question 5"));
+    assert_eq!(context(&bed, "s").await, whole, "a plan changes nothing");
+    let request = json!({"session_id": "s", "keep_recent_tokens": 300, "summary": "They talked."});
+    let done = bed.ok("session::compact", request).await;
+    assert_eq!((&done["written"], &done["loops"]), (&json!(true), &json!([LOOP])));
+    assert!(number(&done, "tokens_after") < number(&done, "tokens_before"));
+    if bed.service.store().capabilities().survives_restart {
+        bed.reopen().await;
+    }
+    let compacted = context(&bed, "s").await;
+    assert!(compacted.to_string().contains("They talked."), "{compacted}");
+    let count = |context: &Value| context["messages"].as_array().unwrap().len();
+    assert!(count(&compacted) < count(&whole));
+    let undone = bed.ok("session::undo-compaction", json!({"session_id": "s"})).await;
+    assert_eq!(undone, json!({"session_id": "s", "loops": [LOOP]}));
+    assert_eq!(context(&bed, "s").await["messages"], whole["messages"]);
+}
+
+async fn a_stale_leaf_is_a_conflict_and_changes_nothing(bed: TestService) {
+    let id = conversation(&bed).await;
+    recorded(&bed).await;
+    for session in [id.as_str(), "s"] {
+        let stale = plan(&bed, json!({"session_id": session})).await["active_leaf"].clone();
+        bed.say(session, "meanwhile").await;
+        let before = context(&bed, session).await;
+        let request = json!({
+            "session_id": session, "keep_recent_tokens": 25, "digest": true, "expected_leaf": stale,
+        });
+        let refused = bed.call("session::compact", request).await.unwrap_err();
+        assert_eq!((refused.code(), refused.http_status()), ("session/leaf_conflict", 409));
+        let request = json!({"session_id": session, "expected_leaf": stale});
+        let refused = bed.call("session::undo-compaction", request).await.unwrap_err();
+        assert_eq!(refused.code(), "session/leaf_conflict");
+        assert_eq!(context(&bed, session).await, before);
+    }
+}
+
+async fn nothing_to_compact_is_said_and_changes_nothing(bed: TestService) {
+    let check = async |session: &str, reason: &str| {
+        let request = json!({"session_id": session, "digest": true});
+        let done = bed.ok("session::compact", request).await;
+        assert_eq!((&done["written"], &done["reason"]), (&json!(false), &json!(reason)));
+        assert!(done["nothing_to_do"].is_string());
+        let planned = plan(&bed, json!({"session_id": session})).await;
+        assert_eq!(planned, done, "a plan answers the same");
+    };
+    let empty = bed.create(json!({})).await;
+    check(&empty, "empty").await;
+    let id = conversation(&bed).await;
+    check(&id, "all_is_recent").await;
+    let request = json!({"session_id": id, "keep_recent_tokens": 25, "digest": true});
+    bed.ok("session::compact", request).await;
+    check(&id, "just_compacted").await;
+    recorded(&bed).await;
+    check("s", "all_is_recent").await;
+}
+
+async fn only_what_is_due_is_compacted_when_that_is_asked_for(bed: TestService) {
+    let set = |settings: CompactionSettings| {
+        let compaction = Arc::new(settings);
+        bed.service.set_settings(Settings { compaction, ..bed.service.settings() });
+    };
+    let id = bed.create(json!({})).await;
+    for number in 0..10 {
+        let text = format!("answer {number} {}", "word ".repeat(6));
+        let answer = json!({"role": "assistant", "content": [{"type": "text", "text": text}],
+            "model": "gpt-4", "provider": "p", "stop_reason": "end", "timestamp": 1});
+        bed.append(&id, json!({"message": answer})).await;
+    }
+    let settings = |reserve_tokens| CompactionSettings {
+        reserve_tokens,
+        keep_recent_tokens: 25,
+        ..CompactionSettings::default()
+    };
+    let request = json!({"session_id": id, "digest": true, "only_if_due": true});
+    set(CompactionSettings { enabled: false, ..settings(8_190) });
+    assert_eq!(bed.ok("session::compact", request.clone()).await["reason"], "switched_off");
+    set(settings(100));
+    let fits = bed.ok("session::compact", request.clone()).await;
+    assert_eq!((&fits["reason"], &fits["window"]), (&json!("fits"), &json!(8_192)));
+    set(settings(8_190));
+    let done = bed.ok("session::compact", request).await;
+    assert_eq!(done["written"], json!(true), "{done}");
+    let unknown = conversation(&bed).await;
+    let unknown = plan(&bed, json!({"session_id": unknown, "only_if_due": true})).await;
+    assert_eq!((&unknown["reason"], unknown.get("window")), (&json!("no_window"), None));
+}
+
+async fn a_request_brings_a_summary_or_asks_for_the_digest(bed: TestService) {
+    let id = conversation(&bed).await;
+    for wrong in [
+        json!({}),
+        json!({"digest": false}),
+        json!({"summary": "  "}),
+        json!({"summary": "words", "digest": true}),
+    ] {
+        let mut request = wrong.clone();
+        request["session_id"] = json!(id);
+        let (code, _) = bed.err("session::compact", request).await;
+        assert_eq!(code, "session/invalid_request", "{wrong}");
+    }
+}
+
+async fn a_session_that_is_being_recorded_is_not_compacted(bed: TestService) {
+    recorded(&bed).await;
+    let open = json_of(AgentStart::new("agent", "s", "s.m.2", at(5)));
+    bed.ok("session::record", json!({"recording_id": "r", "events": [open]})).await;
+    let request = json!({"session_id": "s", "keep_recent_tokens": 300, "digest": true});
+    let (code, _) = bed.err("session::compact", request.clone()).await;
+    assert_eq!(code, "session/locked");
+    bed.ok("session::record", json!({"recording_id": "r", "events": [], "finish": true})).await;
+    assert_eq!(bed.ok("session::compact", request).await["written"], json!(true));
+}
+
+async fn a_session_of_another_tenant_is_not_there(bed: TestService) {
+    let id = conversation(&bed).await;
+    let scope = Scope::new("bob", [Right::Read, Right::Write]);
+    let bob = bed.with_scope(scope.only_sessions_with(object(json!({"owner": "bob"}))));
+    let of_session = json!({"session_id": id, "digest": true});
+    for function in ["plan-compaction", "compact", "undo-compaction"] {
+        let (code, _) = bob.err(&format!("session::{function}"), of_session.clone()).await;
+        assert_eq!(code, "session/not_found", "{function}");
+    }
+    let reader = bed.with_scope(Scope::new("reader", [Right::Read]));
+    plan(&reader, of_session.clone()).await;
+    let (code, _) = reader.err("session::compact", of_session).await;
+    assert_eq!(code, "session/forbidden");
+}
