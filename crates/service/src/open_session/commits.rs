@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use bough_session::{Entry, EntryId, Incarnation, RequestDigest};
-use bough_store::{Position, StoreError};
+use bough_session::{Entry, EntryId, RequestDigest};
+use bough_store::{Head, Position, StoreError};
 use tokio::sync::watch;
 
 /// Where a session is after a write.
-pub(crate) type WriteEnd = (Incarnation, Position);
+pub(crate) type WriteEnd = (Head, Position);
 
 type Outcome = Option<Result<(), StoreError>>;
 

@@ -137,12 +137,10 @@ fn forget_idle(sessions: &mut HashMap<SessionId, Arc<OpenSession>>, now: u64) {
 mod tests {
     use bough_platform::OsEntropy;
     use bough_session::EntryId;
-    use bough_store::MemoryStore;
+    use bough_store::{Head, MemoryStore};
 
     use super::*;
     use crate::open_session::UncommittedEntry;
-
-    const ANNOUNCED: (Incarnation, Position) = (Incarnation::new([7; 16]), Position::at(1));
 
     fn sessions() -> OpenSessions {
         OpenSessions::new(Arc::new(MemoryStore::new(Arc::new(OsEntropy)).unwrap()), None)
@@ -179,7 +177,7 @@ mod tests {
             let mut state = open.lock().await;
             let notifier = open.note_accepted(
                 &mut state,
-                ANNOUNCED,
+                (Head::genesis("s0", Incarnation::new([7; 16])), Position::at(1)),
                 vec![(entry.clone(), uncommitted.clone())],
             );
             (notifier, state.newest.clone().unwrap())

@@ -190,9 +190,9 @@ impl OpenSession {
         notifier: CommitNotifier,
         outcome: &Result<(), StoreError>,
     ) {
-        let (incarnation, position) = notifier.announced;
+        let (head, position) = notifier.announced;
         if outcome.is_ok() {
-            lock(&self.recent_writes).note_durable(incarnation, position);
+            lock(&self.recent_writes).note_durable(head.incarnation, position);
         } else {
             // The numbers of a failed write are given out again, so no reader may find it under them.
             lock(&self.recent_writes).clear();

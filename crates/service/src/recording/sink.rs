@@ -119,7 +119,8 @@ impl RecordSink for RecordingSink {
             let now_ms = self.clock.now_ms();
             let (rest, end) = run_recorded(&self.sessions, open, now_ms, command).await?;
             records = rest;
-            claim.read = end.map(|(incarnation, end)| ReadUpTo { incarnation, seq: end.seq });
+            claim.read =
+                end.map(|(head, end)| ReadUpTo { incarnation: head.incarnation, seq: end.seq });
         }
         Ok(())
     }

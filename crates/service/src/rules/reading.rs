@@ -112,7 +112,7 @@ pub(crate) async fn visible_entry(
     store: &dyn ReadStore,
     session: &SessionId,
     entry: &EntryId,
-) -> Result<Option<StoredEntry>, ServiceError> {
+) -> Result<Option<StoredEntry>, StoreError> {
     let stored = store.entry(session, entry).await?;
     Ok(stored.filter(|stored| !stored.entry.is_hidden()))
 }

@@ -6,12 +6,12 @@
 use async_trait::async_trait;
 use bough_session::limits::check_at_most;
 use bough_session::{
-    ContentChange, Delta, Entry, EntryId, MetaChange, Record, Revision, SessionEntry, SessionMeta,
-    SessionState, StatusChange,
+    ContentChange, Delta, Entry, EntryId, MetaChange, Record, Revision, SessionEntry, SessionId,
+    SessionMeta, SessionState, StatusChange, codec,
 };
 use bough_store::bridge::host;
-use bough_store::bridge::protocol::{CommitRequest, ReadRequest, StoreAnswer};
-use bough_store::{ListOrder, ListQuery, Store, StoreExt};
+use bough_store::bridge::protocol::{Accepted, CommitRequest, ReadRequest, StoreAnswer};
+use bough_store::{ListOrder, ListQuery, Store, StoreError, StoreExt, Write};
 use std::sync::Arc;
 
 use super::staging::Staged;
@@ -216,7 +216,37 @@ pub(crate) async fn commit(
 ) -> Result<StoreAnswer, ServiceError> {
     let runtime = authoritative(service)?;
     refuse_tenants(scope)?;
-    Ok(host::commit(&*runtime.store, request).await)
+    Ok(match request {
+        CommitRequest::Create { session_id, records } => {
+            write_stored(service, &session_id, Write::Create(records.into())).await
+        }
+        CommitRequest::Append { session_id, expected, records } => {
+            let write = Write::Append { expected, batch: records.into() };
+            write_stored(service, &session_id, write).await
+        }
+        CommitRequest::Replace { session_id, expected, records } => {
+            let write = Write::Replace { expected, batch: records.into() };
+            write_stored(service, &session_id, write).await
+        }
+        CommitRequest::Delta { session_id, delta } => match codec::decode_delta(&delta) {
+            Some(delta) => write_stored(service, &session_id, Write::Step(delta)).await,
+            None => Err::<(), _>(StoreError::invalid("this is no step of a stream")).into(),
+        },
+        CommitRequest::Delete { session_id, at_ms } => {
+            writing::delete_stored(service, &session_id, at_ms).await.into()
+        }
+        CommitRequest::Undelete { session_id, incarnation, at_ms } => {
+            writing::undelete_stored(service, &session_id, incarnation, at_ms).await.into()
+        }
+        CommitRequest::Purge { session_id, incarnation, deleted_at } => {
+            runtime.store.purge(&session_id, incarnation, deleted_at).await.into()
+        }
+    })
+}
+
+async fn write_stored(service: &Service, session: &SessionId, write: Write) -> StoreAnswer {
+    let written = writing::write_stored(service, session, write).await;
+    written.map(|(head, position)| Accepted { head, position }).into()
 }
 
 /// One read of a store, for an instance whose rules will be applied.

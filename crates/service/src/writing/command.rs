@@ -91,12 +91,12 @@ pub(crate) async fn create(
     run_to_completion(task).await
 }
 
-struct WriteJob {
-    sessions: Arc<OpenSessions>,
-    open: Arc<OpenSession>,
-    now_ms: i64,
+pub(super) struct WriteJob {
+    pub(super) sessions: Arc<OpenSessions>,
+    pub(super) open: Arc<OpenSession>,
+    pub(super) now_ms: i64,
     /// The incarnation of the session that the caller means.
-    expected: Option<Incarnation>,
+    pub(super) expected: Option<Incarnation>,
 }
 
 /// How one attempt went on.
@@ -124,10 +124,7 @@ impl WriteJob {
                     return Ok((answer, None));
                 }
                 Attempt::Accepted(answer, notifier, durable) => {
-                    let (end, outcome) = (notifier.announced, durable.await);
-                    self.open.note_committed(notifier, &outcome);
-                    outcome?;
-                    return Ok((answer, Some(end)));
+                    return Ok((answer, Some(self.commit(notifier, durable).await?)));
                 }
                 Attempt::Latched => {
                     self.open.store().reopen(self.open.id()).await?;
@@ -190,8 +187,19 @@ impl WriteJob {
         command.decide(&mut self.context(state)).await
     }
 
+    /// Waits until an accepted write is durable.
+    pub(super) async fn commit(
+        &self,
+        notifier: CommitNotifier,
+        durable: Durable,
+    ) -> Result<WriteEnd, StoreError> {
+        let (end, outcome) = (notifier.announced, durable.await);
+        self.open.note_committed(notifier, &outcome);
+        outcome.map(|()| end)
+    }
+
     /// Loads the session; returns whether it was read for that.
-    async fn load(&self, state: &mut WriteState) -> Result<bool, ServiceError> {
+    pub(super) async fn load(&self, state: &mut WriteState) -> Result<bool, StoreError> {
         let load = self.open.load(state).await?;
         if load.reopened {
             self.sessions.note_reopened();
@@ -199,7 +207,7 @@ impl WriteJob {
         Ok(load.read)
     }
 
-    fn context<'a>(&'a self, write_state: &'a mut WriteState) -> WriteContext<'a> {
+    pub(super) fn context<'a>(&'a self, write_state: &'a mut WriteState) -> WriteContext<'a> {
         WriteContext { open: &self.open, write_state, now_ms: self.now_ms }
     }
 
@@ -242,7 +250,7 @@ impl WriteJob {
         }
     }
 
-    async fn create(
+    pub(super) async fn create(
         &self,
         state: &mut WriteState,
         records: Vec<NewRecord>,
@@ -254,7 +262,7 @@ impl WriteJob {
         Ok(self.accepted(state, (Position::default(), folded), appended, added))
     }
 
-    async fn append(
+    pub(super) async fn append(
         &self,
         state: &mut WriteState,
         records: Vec<NewRecord>,
@@ -289,7 +297,7 @@ impl WriteJob {
         Ok(self.accepted(state, (before.position, before.state), appended, added))
     }
 
-    async fn append_step(
+    pub(super) async fn append_step(
         &self,
         state: &mut WriteState,
         delta: Delta,
@@ -298,6 +306,10 @@ impl WriteJob {
         let (Some(mut before), Some(mut message)) = taken else {
             return Err(StoreError::invalid("a step for a message that is not in memory"));
         };
+        let current = message.entry.revision;
+        if delta.revision != current + 1 {
+            return Err(StoreError::RevisionConflict { entry: delta.entry_id, current });
+        }
         message.apply(&delta).map_err(|error| StoreError::invalid(error.to_string()))?;
         Arc::make_mut(&mut before.state).touch(delta.at_ms);
         let for_feeds = self.open.is_followed().then(|| delta.clone());
@@ -332,7 +344,7 @@ impl WriteJob {
         }
         let accepted = AcceptedState { head, position: before.join(position), state: folded };
         state.known = Known::Present(Box::new(accepted));
-        let announced = (head.incarnation, position);
+        let announced = (head, position);
         (self.open.note_accepted(state, announced, added), durable)
     }
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use bough_session::{EntryId, Incarnation, Record, SessionId, SessionState};
-use bough_store::{Head, Position, RecordQuery, Store, StoreExt, StoredRecord};
+use bough_store::{Head, Position, RecordQuery, Store, StoreError, StoreExt, StoredRecord};
 
 use crate::error::ServiceError;
 use crate::limits::{DOCUMENT_INDEX_READ_BYTES, DOCUMENT_INDEX_READ_RECORDS};
@@ -57,9 +57,9 @@ impl WriteContext<'_> {
     }
 
     /// Waits until everything that was accepted is durable, so that reading the store shows it.
-    pub(crate) async fn flush(&self) -> Result<(), ServiceError> {
+    pub(crate) async fn flush(&self) -> Result<(), StoreError> {
         match self.write_state.newest.clone() {
-            Some(newest) => Ok(newest.wait().await?),
+            Some(newest) => newest.wait().await,
             None => Ok(()),
         }
     }
@@ -130,7 +130,7 @@ impl WriteContext<'_> {
     pub(crate) async fn streaming_message(
         &mut self,
         id: &EntryId,
-    ) -> Result<Option<&StreamingMessage>, ServiceError> {
+    ) -> Result<Option<&StreamingMessage>, StoreError> {
         if self.write_state.streams.get(id).is_none() {
             if self.open.uncommitted(id).is_some() {
                 self.flush().await?;

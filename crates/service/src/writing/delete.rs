@@ -1,5 +1,5 @@
 use bough_session::{Incarnation, SessionId, SessionMeta};
-use bough_store::{StoreError, StoreExt};
+use bough_store::{Snapshot, StoreError, StoreExt, Trashed};
 
 use super::run_to_completion::run_to_completion;
 use crate::error::ServiceError;
@@ -13,26 +13,42 @@ pub(crate) async fn delete(
     scope: &Scope,
     session: &SessionId,
 ) -> Result<bool, ServiceError> {
-    let (runtime, now_ms) = (service.runtime(), service.now_ms());
-    let (scope, session) = (scope.clone(), session.clone());
+    let scope = scope.clone();
+    let is_callers = move |found: &Snapshot| is_visible(&scope, &found.state);
+    Ok(delete_if(service, session, service.now_ms(), is_callers).await?.is_some())
+}
+
+/// Deletes a session for an instance that stores through this one.
+pub(crate) async fn delete_stored(
+    service: &Service,
+    session: &SessionId,
+    at_ms: i64,
+) -> Result<Option<Trashed>, StoreError> {
+    delete_if(service, session, at_ms, |_| true).await
+}
+
+async fn delete_if(
+    service: &Service,
+    session: &SessionId,
+    at_ms: i64,
+    is_meant: impl Fn(&Snapshot) -> bool + Send + 'static,
+) -> Result<Option<Trashed>, StoreError> {
+    let (runtime, session) = (service.runtime(), session.clone());
     let task = async move {
         let open = runtime.sessions.open(&session);
         let mut write_state = open.lock().await;
         // Every accepted write is durable or has failed before the session is deleted.
         open.forget(&mut write_state).await;
-        let Some(snapshot) = runtime.store.state(&session).await? else {
-            return Ok(false);
-        };
-        if !is_visible(&scope, &snapshot.state) {
-            return Ok(false);
+        if !runtime.store.state(&session).await?.is_some_and(|found| is_meant(&found)) {
+            return Ok(None);
         }
         // A deleted session has no log to read. Its subscribers get the records before from memory.
         runtime.sessions.catch_up(&open).await;
-        let trashed = runtime.store.delete(&session, now_ms).await?;
+        let trashed = runtime.store.delete(&session, at_ms).await?;
         if let Some(trashed) = &trashed {
             runtime.sessions.deletions().remember(trashed);
         }
-        Ok(trashed.is_some())
+        Ok(trashed)
     };
     run_to_completion(task).await
 }
@@ -43,19 +59,28 @@ pub(crate) async fn undelete(
     session: &SessionId,
     incarnation: Incarnation,
 ) -> Result<SessionMeta, ServiceError> {
-    let (runtime, now_ms) = (service.runtime(), service.now_ms());
-    let session = session.clone();
+    match undelete_stored(service, session, incarnation, service.now_ms()).await {
+        Ok(snapshot) => Ok(snapshot.state.meta()),
+        Err(StoreError::NotFound { .. }) => {
+            Err(ServiceError::NotInTrash { session: session.to_string() })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The same for an instance that stores through this one.
+pub(crate) async fn undelete_stored(
+    service: &Service,
+    session: &SessionId,
+    incarnation: Incarnation,
+    at_ms: i64,
+) -> Result<Snapshot, StoreError> {
+    let (runtime, session) = (service.runtime(), session.clone());
     let task = async move {
         let open = runtime.sessions.open(&session);
         let mut write_state = open.lock().await;
         open.forget(&mut write_state).await;
-        match runtime.store.undelete(&session, incarnation, now_ms).await {
-            Ok(snapshot) => Ok(snapshot.state.meta()),
-            Err(StoreError::NotFound { .. }) => {
-                Err(ServiceError::NotInTrash { session: session.to_string() })
-            }
-            Err(error) => Err(error.into()),
-        }
+        runtime.store.undelete(&session, incarnation, at_ms).await
     };
     run_to_completion(task).await
 }

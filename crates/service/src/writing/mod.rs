@@ -8,9 +8,11 @@ mod context;
 mod delete;
 mod run_to_completion;
 mod session_builder;
+mod stored_write;
 
 pub(crate) use command::{Command, Decision, create, run, run_recorded};
 pub(crate) use context::WriteContext;
-pub(crate) use delete::{delete, undelete};
+pub(crate) use delete::{delete, delete_stored, undelete, undelete_stored};
 pub(crate) use run_to_completion::run_to_completion;
 pub(crate) use session_builder::SessionBuilder;
+pub(crate) use stored_write::write_stored;

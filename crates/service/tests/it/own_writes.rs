@@ -11,7 +11,10 @@ use crate::weaknesses::OnSimDisk;
 use bough_recorder::{AgentEnd, AgentEvent, AgentStart, PhiMessage, Timestamp};
 use bough_service::limits::RECENT_WRITES_MAX;
 use bough_service::{EventFilter, EventKind, FeedItem, StartAt};
-use bough_session::SessionId;
+use bough_session::{
+    AgentMessage, ContentBlock, ContentChange, Delta, Entry, EntryBody, EntryId, Record, SessionId,
+    TextAppend, UserMessage, codec,
+};
 use bough_store::StoreExt;
 use bough_testkit::{Call, Fault, FaultPlan};
 use serde_json::{Value, json};
@@ -65,6 +68,44 @@ impl Followed {
     fn records_read(&self) -> usize {
         self.store.records_read.load(Ordering::SeqCst)
     }
+
+    fn unfolded_batches(&self) -> usize {
+        self.store.unfolded_batches.load(Ordering::SeqCst)
+    }
+
+    /// The session's head as a bridged instance reads it.
+    async fn head(&self) -> Value {
+        let request = json!({"op": "state", "session_id": self.id});
+        self.bed.ok("session::store::read", request).await["ok"]["head"].clone()
+    }
+
+    /// Does what a bridged instance does to write; returns the answer, or the error of the store.
+    async fn commit(&self, request: Value) -> Result<Value, Value> {
+        let answer = self.bed.ok("session::store::commit", request).await;
+        answer.get("ok").cloned().ok_or_else(|| answer["error"].clone())
+    }
+
+    async fn commit_append(&self, expected: &Value, id: &str, text: &str) -> Result<Value, Value> {
+        let message = AgentMessage::User(UserMessage::new(vec![ContentBlock::text(text)], 1));
+        let request = json!({"session_id": self.id});
+        let leaf = self.bed.ok("session::store::get-active-leaf", request).await;
+        let parent = leaf["entry_id"].as_str().map(EntryId::from_stored);
+        let body = EntryBody::Message(message.into());
+        let entry = Entry::new(EntryId::from_stored(id), parent, 1, body);
+        let records = [Record::Entry(entry).at(1)];
+        let request = json!({
+            "op": "append", "session_id": self.id, "expected": expected, "records": records,
+        });
+        self.commit(request).await
+    }
+
+    async fn commit_step(&self, entry: &str, revision: u64, more: &str) -> Result<Value, Value> {
+        let change = ContentChange::Append(TextAppend { block: 0, text: more.to_owned() });
+        let entry_id = EntryId::from_stored(entry);
+        let delta = Delta { at_ms: 1, entry_id, revision, change, details: None, origin: None };
+        let delta = codec::encode_delta(&delta);
+        self.commit(json!({"op": "delta", "session_id": self.id, "delta": delta})).await
+    }
 }
 
 fn message_text(event: &Value) -> String {
@@ -103,6 +144,34 @@ async fn what_a_recorder_writes_is_neither_read_back_nor_folded_twice() {
         assert_eq!(read_now - read, 1, "the recorder reads what came in between, and nobody else");
     }
     assert_eq!(store.unfolded_batches.load(Ordering::SeqCst), 0);
+}
+
+/// What an instance behind a bridge writes goes through the open session too: the feeds and the next writer know it.
+#[tokio::test]
+async fn what_a_bridged_instance_writes_is_neither_read_back_nor_folded_twice() {
+    for mut followed in Followed::both_ways().await {
+        let bed = &followed.bed;
+        bed.append(&followed.id, json!({"entry_id": "m", "message": assistant("")})).await;
+        bed.say(&followed.id, "one").await;
+        assert_eq!(followed.hears(2).await, ["", "one"]);
+        let (read, unfolded) = (followed.records_read(), followed.unfolded_batches());
+        let stale = followed.head().await;
+        followed.commit_append(&stale, "bridged", "two").await.unwrap();
+        followed.commit_step("m", 1, "a").await.unwrap();
+        followed.bed.say(&followed.id, "three").await;
+        assert_eq!(followed.hears(3).await, ["two", "a", "three"]);
+        assert_eq!(followed.records_read(), read, "nothing was read back");
+        assert_eq!(followed.unfolded_batches(), unfolded, "the store folds nothing again");
+        let refused = followed.commit_append(&stale, "late", "late").await.unwrap_err();
+        assert_eq!(refused["code"], "conflict");
+        assert_eq!(refused["current"], followed.head().await);
+        assert_eq!(
+            followed.commit_step("m", 1, "b").await.unwrap_err()["code"],
+            "revision_conflict"
+        );
+        assert_eq!(followed.commit_step("x", 1, "b").await.unwrap_err()["code"], "entry_not_found");
+        assert_eq!(followed.bed.texts(&followed.id).await, ["a", "one", "two", "three"]);
+    }
 }
 
 #[tokio::test]

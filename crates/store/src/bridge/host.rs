@@ -1,74 +1,26 @@
-//! The main's side: answers the operations of instances that store through it.
+//! The main's side of reading: answers instances that store through it. The service carries out their writes.
 
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::protocol::{Accepted, CommitRequest, ReadRequest, StoreAnswer, UNCHANGED};
-use crate::types::{Appended, ChangeCursor, ChangePage, Loaded, Write};
+use super::protocol::{ReadRequest, StoreAnswer, UNCHANGED};
+use crate::types::{ChangeCursor, ChangePage, Loaded};
 use crate::{Store, StoreError, StoreExt};
-use bough_session::codec;
 
 /// Longest wait for a change.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 /// Most records, entries or changes of one answer.
 const PAGE_MAX: usize = 10_000;
 
-/// Does one atomic write, and waits until it is durable.
-pub async fn commit(store: &dyn Store, request: CommitRequest) -> StoreAnswer {
-    answer(try_commit(store, request).await)
-}
-
 /// Does one read.
 pub async fn read(store: &dyn Store, request: ReadRequest) -> StoreAnswer {
-    answer(try_read(store, request).await)
-}
-
-fn answer(done: Result<Value, StoreError>) -> StoreAnswer {
-    match done {
-        Ok(value) => StoreAnswer { ok: Some(value), error: None },
-        Err(error) => StoreAnswer { ok: None, error: Some(error.into()) },
-    }
+    try_read(store, request).await.into()
 }
 
 fn to_json<T: Serialize>(value: &T) -> Result<Value, StoreError> {
     serde_json::to_value(value).map_err(|error| StoreError::invalid(error.to_string()))
-}
-
-async fn try_commit(store: &dyn Store, request: CommitRequest) -> Result<Value, StoreError> {
-    match request {
-        CommitRequest::Create { session_id, records } => {
-            durable(store.create(&session_id, records.into()).await?).await
-        }
-        CommitRequest::Append { session_id, expected, records } => {
-            durable(store.append(&session_id, &expected, records.into()).await?).await
-        }
-        CommitRequest::Replace { session_id, expected, records } => {
-            let write = Write::Replace { expected, batch: records.into() };
-            durable(store.write(&session_id, write).await?).await
-        }
-        CommitRequest::Delta { session_id, delta } => {
-            let step = codec::decode_delta(&delta);
-            let step = step.ok_or_else(|| StoreError::invalid("this is no step of a stream"))?;
-            durable(store.append_delta(&session_id, step).await?).await
-        }
-        CommitRequest::Delete { session_id, at_ms } => {
-            to_json(&store.delete(&session_id, at_ms).await?)
-        }
-        CommitRequest::Undelete { session_id, incarnation, at_ms } => {
-            to_json(&store.undelete(&session_id, incarnation, at_ms).await?)
-        }
-        CommitRequest::Purge { session_id, incarnation, deleted_at } => {
-            to_json(&store.purge(&session_id, incarnation, deleted_at).await?)
-        }
-    }
-}
-
-async fn durable(appended: Appended) -> Result<Value, StoreError> {
-    let Appended { head, position, durable } = appended;
-    durable.await?;
-    to_json(&Accepted { head, position })
 }
 
 async fn try_read(store: &dyn Store, request: ReadRequest) -> Result<Value, StoreError> {

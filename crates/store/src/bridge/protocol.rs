@@ -207,11 +207,25 @@ pub struct StoreAnswer {
     pub error: Option<WireError>,
 }
 
-/// What a store answers to an append.
+impl<T: Serialize> From<Result<T, StoreError>> for StoreAnswer {
+    fn from(done: Result<T, StoreError>) -> Self {
+        let to_json = |value: &T| {
+            serde_json::to_value(value).map_err(|error| StoreError::invalid(error.to_string()))
+        };
+        match done.and_then(|value| to_json(&value)) {
+            Ok(value) => Self { ok: Some(value), error: None },
+            Err(error) => Self { ok: None, error: Some(error.into()) },
+        }
+    }
+}
+
+/// What a store answers to a write when it is durable.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Accepted {
-    pub(crate) head: Head,
-    pub(crate) position: Position,
+pub struct Accepted {
+    /// The head after the write.
+    pub head: Head,
+    /// The feed's position after the write.
+    pub position: Position,
 }
 
 /// Why a store did not do something.
