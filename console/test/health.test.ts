@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { limitsInWords, storeInWords, storeLimitsInWords } from "../src/health/words";
 import { verdictOf } from "../src/health/verification";
 
-test("limits are told in words and with units, those that are not known by their own names", () => {
+test("limits have words and units; unknown ones keep their own names", () => {
   const limits = { heartbeat: "15s", body_bytes: 67_108_864, stream_bytes_per_token: 2_000, streams: 2048, request_timeout: "1m", new_one: 7, absent: null };
   assert.deepEqual(limitsInWords(limits), [
     ["Largest request", "67.1 MB"],
@@ -19,7 +19,7 @@ test("limits are told in words and with units, those that are not known by their
   ]);
 });
 
-test("checkpoints are told where they were counted, and trouble where there is some", () => {
+test("checkpoints are shown where they were counted, and trouble where there is some", () => {
   const store = { kind: "native", is_reachable: false, sessions: 3, reopened_sessions: 0, trouble: "the disk is full", limits: {} };
   const names = (facts: [string, string][]) => facts.map(([name]) => name).join(", ");
   assert.equal(names(storeInWords(store)), "Kind, Reachable, Sessions, Reopened after a failed write, Trouble");

@@ -14,7 +14,7 @@ import pytest
 BOUGH = os.environ["BOUGH"]
 PAGE = pathlib.Path(__file__).parents[2] / "docs/operations/proxy.md"
 
-# What nginx does when it is told nothing but where to pass requests on.
+# nginx with only the address to pass requests on to.
 PLAIN = "proxy_pass http://127.0.0.1:{port};"
 # What Debian's proxy_params add, and HTTP/1.1 as newer versions speak it.
 WITH_HEADERS = (

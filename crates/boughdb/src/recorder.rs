@@ -11,8 +11,8 @@ use crate::Error;
 /// [`Recorder::finish`], or with the last clone.
 ///
 /// A session belongs to one recorder while a loop of it is open: another recorder, also one of another process, is
-/// refused meanwhile. On a store without locks, such as a bridge, a recorder of another process is not refused; the first
-/// one is told at its next event.
+/// refused meanwhile. On a store without locks, such as a bridge, a recorder of another process is not refused; the
+/// first one fails at its next event.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]

@@ -88,8 +88,8 @@ pub(crate) fn way_back(files: &Files) -> Result<WayBack> {
     })
 }
 
-/// A manifest for a writer to go on with, after a load that found the log to be whole without it. Not where the log was
-/// migrated: the way back to its file stood in the manifest alone.
+/// A manifest for the next writer, after a load that found the log whole without one. `None` for a migrated log: only its
+/// lost manifest named the file to roll back to.
 pub(crate) fn rebuilt_manifest<F: Fold>(loaded: &Loaded<F>) -> Result<Option<Manifest>> {
     if !is_whole_without_manifest(loaded)? || way_back(&loaded.files)? != WayBack::None {
         return Ok(None);

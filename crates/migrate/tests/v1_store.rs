@@ -75,7 +75,7 @@ async fn an_append_is_lines_in_the_file_before_it_is_acknowledged() {
 }
 
 #[tokio::test]
-async fn what_pi_writes_is_seen_and_a_file_written_anew_is_another_life() {
+async fn what_pi_writes_is_seen_and_a_file_written_anew_is_another_incarnation() {
     let (disk, store) = served(&sample("s")).await;
     let before = store.state(&session()).await.unwrap().unwrap();
     let grown = format!("{}{}\n", sample("s"), message("p", Some("e"), "by pi"));

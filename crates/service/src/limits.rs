@@ -127,7 +127,7 @@ pub const GLOBAL_RING_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub const GLOBAL_PAUSE_PER_EVENT: Duration = Duration::from_micros(250);
 /// The longest of those rests.
 pub const GLOBAL_PAUSE_MAX: Duration = Duration::from_millis(20);
-/// Sessions whose state the feed of all sessions keeps at hand.
+/// Sessions whose state the feed of all sessions keeps in memory.
 pub const GLOBAL_PROJECTORS_MAX: usize = 256;
 /// Messages that a feed keeps in memory to show each step of a stream.
 pub const PROJECTOR_STREAMS_MAX: usize = 8;
@@ -150,7 +150,7 @@ pub const PUBLISH_EVENTS_MAX: usize = 10_000;
 pub const QUERY_BYTES_MAX: usize = 1024;
 /// How long a search waits for the index to take up what was just written; then it says how far the index is.
 pub const SEARCH_WAIT: Duration = Duration::from_millis(300);
-/// Candidates of the index that one call compares with the store; with fewer hits than asked for, the page goes on with its cursor.
+/// Candidates of the index that one call compares with the store; a page with fewer hits than asked for has a cursor to the rest.
 pub const SEARCH_COMPARED_MAX: usize = 500;
 /// Records that a search reads at once to compare all candidates of a session; where there are more, each is read by itself.
 pub const SEARCH_END_RECORDS: usize = 512;

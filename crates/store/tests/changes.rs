@@ -48,7 +48,7 @@ async fn a_watcher_of_one_session_sleeps_through_the_others() {
 }
 
 #[tokio::test]
-async fn the_same_position_in_another_life_wakes_too() {
+async fn the_same_position_in_another_incarnation_wakes_too() {
     let hub = hub();
     let mut watch = hub.watch_session(&id("s"));
     for deleted in [false, true, false] {

@@ -76,7 +76,7 @@ export class Bough {
     const { idleExit = DEFAULT_IDLE_EXIT, ...others } = options;
     if (!(idleExit >= 1)) throw new RangeError("idleExit must be at least 1 second");
     const local = import("#local").then(({ localFetch }) => localFetch(folder, idleExit));
-    // A failure is told by the first request.
+    // The first request reports a failure.
     local.catch(() => undefined);
     return new Bough({ ...others, url: "http://localhost", fetch: async (input, init) => (await local)(input, init) });
   }

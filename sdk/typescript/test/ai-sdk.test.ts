@@ -158,7 +158,7 @@ for (const chunks of [TEXT, RICH]) {
   }
 }
 
-test("a delta that joins what was read with what was not is told once", async () => {
+test("a delta that joins read and unread text arrives once", async () => {
   const texts = ["No, ", "No, it will not."];
   const read = (text: string, revision: number): Entry => ({ entry_id: "e1", revision, timestamp: 0, message: { id: "a1", role: "assistant", parts: [{ type: "text", text }] } });
   const session = { messages: async function* () { yield read(texts.shift() ?? "", 2 - texts.length); } };

@@ -1,4 +1,4 @@
-//! The server's processor time for one append, alone and with somebody who follows.
+//! The server's processor time for one append, alone and with a subscriber.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -45,7 +45,7 @@ pub(super) fn expand_tabs(line: &str) -> String {
     expanded
 }
 
-/// A text in lines of at most `columns`, broken between words where that is possible. What a line goes on with is indented as
+/// A text in lines of at most `columns`, broken between words where that is possible. The rest of a broken line is indented as
 /// the line is, unless few columns would be left. At most `lines_max` lines.
 pub(crate) fn wrap(text: &str, columns: usize, lines_max: usize) -> Vec<String> {
     let columns = columns.max(1);

@@ -43,7 +43,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The snapshot of bytes that are at hand.
+    /// The snapshot of these bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self { digest: Sha256::digest(bytes).into(), len: bytes.len() as u64 }

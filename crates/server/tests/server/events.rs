@@ -218,7 +218,7 @@ async fn filters_choose_types_roles_and_metadata() {
 }
 
 #[tokio::test]
-async fn a_place_of_another_life_is_a_gap() {
+async fn a_cursor_of_another_incarnation_is_a_gap() {
     let test = TestServer::in_memory().await;
     let client = test.client();
     let path = "/v1/sessions/s/events";

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Input of `session::record`: the next events of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordRequest {
-    /// Names the recording, so that a later request can go on with it. Without a name a new recording begins.
+    /// Names the recording, so that a later request can continue it. Without a name a new recording begins.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub recording_id: String,
     /// How many events of the recording come before the first of these. Events that the recording has already are passed

@@ -107,7 +107,7 @@ async fn each_step_of_a_reply_is_delivered_although_it_is_settled_at_once() {
     }
 }
 
-/// What comes thick and fast is read in pieces that are not far apart; what comes alone is told at once.
+/// Many events in a row are read in pages a moment apart; a single event is delivered at once.
 #[tokio::test(start_paused = true)]
 async fn a_round_that_found_much_is_followed_by_a_rest() {
     let busy = Busy::new().await;

@@ -138,7 +138,7 @@ impl Session {
         self.others.push((EventKind::MetaUpdated, json!([self.title, self.metadata])));
     }
 
-    /// Compares what was told from the session's beginning with what was written.
+    /// Compares the events since the session's beginning with what was written.
     fn check(&self, told: &Delivered, who: &str) {
         assert_eq!(told.others, self.others, "{who}");
         for (name, revisions) in &self.messages {
@@ -149,7 +149,7 @@ impl Session {
     }
 }
 
-/// What a reader was told of one session.
+/// What a reader received of one session.
 #[derive(Clone, Default)]
 struct Delivered {
     /// The last revision of each message.
@@ -263,7 +263,7 @@ async fn read_between_acts(mut bed: TestService, mut dice: Dice) {
     let resumes = bed.service.store().capabilities().keeps_change_cursor;
     let mut written = Written::begin(&bed).await;
     let mut readers = readers();
-    // Somebody who follows all the time has the newest events at hand for the others; now he is there, now he is not.
+    // A subscriber that stays keeps the newest events in memory for the others. Here it comes and goes.
     let mut follower = None;
     for number in 0..300 {
         written.act(&bed, &mut dice, number).await;
@@ -298,8 +298,8 @@ impl Reader {
     }
 }
 
-/// From every place that somebody was at while it happened, and from every place that a reading of the whole comes to, the
-/// rest is told, in pages of any size alike.
+/// From every cursor that a subscriber had while it happened, and from every cursor of a reading of the whole, the rest is
+/// delivered, in pages of any size.
 async fn any_cursor_is_followed_by_the_rest(bed: TestService) {
     let mut dice = Dice(0x0123_4567_89ab_cdef);
     let mut written = Written::begin(&bed).await;
@@ -330,7 +330,7 @@ async fn any_cursor_is_followed_by_the_rest(bed: TestService) {
 }
 
 impl Reader {
-    /// Another one at the same place, who was told the same.
+    /// Another reader at the same cursor, with the same events.
     fn copy(&self, page: usize) -> Self {
         let name = format!("{}, then by {page} from {:?}", self.name, self.cursor);
         let (filter, cursor) = (self.filter.clone(), self.cursor.clone());
@@ -440,8 +440,8 @@ async fn many_streams_at_once_are_delivered_once(bed: TestService) {
     }
 }
 
-/// A reader that comes from the log is told the record of one stream; what is at hand begins right there, and has the step of
-/// another stream, which lies before that record.
+/// A reader of the log receives the record of one stream. The events in memory begin right there, with the step of another
+/// stream, which lies before that record.
 async fn a_reader_that_meets_the_ring_inside_a_stream_hears_each_event_once(bed: TestService) {
     for id in ["s", "x"] {
         bed.ok("session::ensure", json!({"session_id": id})).await;
@@ -452,7 +452,7 @@ async fn a_reader_that_meets_the_ring_inside_a_stream_hears_each_event_once(bed:
     let mut follower = bed.listen().await;
     let start = StartAt::After(follower.subscription.cursor().unwrap());
     let mut late = bed.subscribe(EventFilter::everything(), start).await;
-    // This one is told and no longer at hand in the end.
+    // This one is delivered, and no longer in memory in the end.
     bed.say("x", "first").await;
     assert_eq!(follower.ready().await.len(), 1);
     for name in ["a", "b"] {
@@ -460,7 +460,7 @@ async fn a_reader_that_meets_the_ring_inside_a_stream_hears_each_event_once(bed:
         bed.ok("session::append-delta", request).await;
         assert_eq!(follower.ready().await.len(), 1);
     }
-    // The two, these and the status are as many as are at hand.
+    // The two, these and the status fill the memory.
     let mut left = GLOBAL_RING_EVENTS_MAX - 3;
     while left > 0 {
         let messages = vec![crate::common::user("x"); left.min(400)];

@@ -1,4 +1,4 @@
-//! The feed: what is told, to whom, in which order, and from where on.
+//! The feed: which events reach whom, in which order, and from which cursor.
 
 use crate::common;
 use crate::common::{Listener, TestService, assistant, object, user};

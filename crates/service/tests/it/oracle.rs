@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// All sessions, the deleted ones, and what was told.
+/// All sessions, the deleted ones, and the events.
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
     pub sessions: BTreeMap<String, Session>,

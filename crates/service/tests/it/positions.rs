@@ -384,7 +384,7 @@ async fn a_message_that_streams_again_is_delivered_to_a_reader_of_its_first_stre
     assert_eq!(common::text(&last["message"]), "new 2");
 }
 
-/// A power cut in the weaker durability, or an older copy of the data, leaves a log that is shorter than what somebody was told.
+/// A power cut in the weaker durability, or an older copy of the data, leaves a log that is shorter than what a subscriber received.
 async fn a_cursor_that_the_log_does_not_reach_is_a_gap(bed: TestService) {
     let id = bed.create(json!({})).await;
     let now = bed.ok("session::watch", json!({"session_id": id})).await["next"].clone();

@@ -31,7 +31,7 @@ fn message(session: &str, text: &str) -> Value {
     json!({"session_id": session, "message": user(text)})
 }
 
-/// What was told, by session: `created`, or the text of a message.
+/// What was delivered, by session: `created`, or the text of a message.
 type Delivered = BTreeMap<String, Vec<String>>;
 
 fn note(told: &mut Delivered, payload: &Value) {
@@ -122,7 +122,7 @@ async fn two_processes_take_turns_at_one_session_and_their_messages_make_one_cha
     let begin = there.ok("session::watch", json!({}))["next"].clone();
     ok(&here, "session::ensure", json!({"session_id": "s"})).await;
     ok(&here, "session::append", message("s", "0")).await;
-    // While one writes, the other is told so, and reads.
+    // While one writes, the other is refused with its name, and reads.
     assert_eq!(there.call("session::append", message("s", "no")), Err("session/locked".into()));
     let page = there.ok("session::messages", json!({"session_id": "s"}));
     assert_eq!(page["messages"].as_array().unwrap().len(), 1);
@@ -273,8 +273,8 @@ async fn an_answer_that_writes_nothing_is_of_the_present() {
     there.end();
 }
 
-/// What another process said last is told before the end of a session that it deleted, also to who follows only that one and
-/// looks after all of it happened.
+/// The last messages of another process are delivered before the deletion of their session, also to a subscriber of that
+/// session that reads after all of it happened.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_session_said_before_another_process_deleted_it_is_delivered() {
     let directory = tempfile::tempdir().unwrap();

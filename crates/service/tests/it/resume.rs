@@ -65,7 +65,7 @@ async fn the_same_when_each_write_is_a_change_of_its_own() {
     listening.abort();
 }
 
-/// Who goes on from the store may be ahead of what is at hand for those who follow: that is not told again.
+/// A reader that resumes from the store may be ahead of the events in memory. They are not delivered to it again.
 #[tokio::test]
 async fn who_is_ahead_of_the_others_hears_nothing_twice() {
     let bed = native().await;
@@ -76,7 +76,7 @@ async fn who_is_ahead_of_the_others_hears_nothing_twice() {
     drop(listener);
     let mut resumed =
         bed.subscribe(EventFilter::of(EventKind::PUBLIC), StartAt::After(heard)).await;
-    // Only after the subscription began, and before anybody looked at what is at hand.
+    // Only after the subscription began, and before anybody read the events in memory.
     for text in ["1", "2", "3"] {
         bed.say("a", text).await;
         let (_, event) = resumed.event().await;

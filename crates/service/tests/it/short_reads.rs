@@ -85,7 +85,7 @@ async fn a_session_that_stays_short_is_a_gap_among_all_sessions() {
     assert_eq!(reading.listener.kinds().await, ["message-added"]);
 }
 
-/// A session that cannot be read is a gap, and the others are told all the same.
+/// A session that cannot be read is a gap; the events of the others are delivered.
 #[tokio::test(start_paused = true)]
 async fn a_damaged_session_keeps_no_other_back() {
     let mut reading = Reading::all_sessions().await;

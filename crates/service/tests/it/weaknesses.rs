@@ -418,7 +418,7 @@ async fn w13_two_writers_of_one_directory_are_distinguished() {
     let (first, second) = (TestService::on(&factory).await, TestService::on(&factory).await);
     let id = first.create(json!({})).await;
     first.say(&id, "a").await;
-    // The second reads, and is told who writes.
+    // The second reads, and its refused write names the writer.
     assert_eq!(second.texts(&id).await, ["a"]);
     let (code, text) =
         second.err("session::append", json!({"session_id": id, "message": user("b")})).await;

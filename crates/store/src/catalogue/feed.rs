@@ -159,7 +159,7 @@ pub(super) fn forget_all(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
-/// Begins a new epoch, which goes on with the numbers of the old, because rows know theirs.
+/// Begins a new epoch. It continues the old numbers, because the rows have them.
 pub(super) fn begin_epoch(connection: &mut Connection, epoch: Incarnation) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     forget_up_to(&transaction, schema::read_number(&transaction, "change")?)?;

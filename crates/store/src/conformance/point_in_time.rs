@@ -19,8 +19,8 @@ fn revisions<'a>(records: impl Iterator<Item = &'a StoredRecord>) -> BTreeMap<En
     newest
 }
 
-/// Whoever was told of the steps up to one knows the first of the records that took their place, and not the rest; so does
-/// whoever went on and stopped between two of them.
+/// A reader that has some of the steps has the first of the records that replaced them, and not the rest. So does a reader
+/// that stopped between two of these records.
 pub(super) async fn streams_side_by_side_become_records_in_the_order_of_their_last_steps(
     factory: &dyn Factory,
 ) {

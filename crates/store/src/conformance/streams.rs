@@ -152,8 +152,7 @@ pub(super) async fn a_large_step_is_taken_like_a_small_one(factory: &dyn Factory
     assert_eq!(last, 3);
 }
 
-/// A reader that was told of every step knows the record that puts them together, and nothing more: what is said past the
-/// stream, in the same batch, is news.
+/// A reader that has every step also has the record that joins them. A later revision in the same batch is new to it.
 pub(super) async fn a_revision_past_a_stream_is_news(factory: &dyn Factory) {
     let store = streaming(factory).await;
     for (revision, word) in (1..).zip(["one ", "two "]) {

@@ -125,7 +125,7 @@ impl Shared {
         &self.catalogue_behind
     }
 
-    /// Makes the rows that wait, while what the sessions are is at hand.
+    /// Makes the rows of changed sessions while their state is still in memory.
     pub(super) fn make_rows(&self) {
         let _making = lock(&self.dirty.making);
         for (session, mut touch) in self.dirty.take() {

@@ -359,8 +359,8 @@ async fn a_row_that_cannot_be_read_is_made_again_and_fails_no_page() {
     assert_eq!(lost.meta.created_at, whole[0].meta.created_at);
 }
 
-/// The mark that another stream begins is durable a moment before its first step is. A place at it must say which steps lie
-/// before it, or who stops there is told them again as a record.
+/// The mark that another stream begins is durable a moment before its first step is. A position at it must say which steps lie
+/// before it, or a reader that stopped there receives them again as a record.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_place_at_the_beginning_of_a_stream_knows_the_steps_of_others() {
     let dir = tempfile::tempdir().unwrap();

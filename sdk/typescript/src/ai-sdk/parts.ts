@@ -38,7 +38,7 @@ export function sameParts(some: readonly Part[], others: readonly Part[]): boole
 export function chunksOf(part: Part): UIMessageChunk[] {
   if (part.type === "step-start") return [{ type: "start-step" }];
   if (isToolUIPart(part)) return toolChunks(part);
-  // The other parts are told as they are.
+  // The other parts are sent as they are.
   return [part as UIMessageChunk];
 }
 

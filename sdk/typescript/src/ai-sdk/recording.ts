@@ -89,7 +89,7 @@ class Recording {
     for (let index = from; (await states.part(index)) !== undefined; index += 1) {
       if (isText(states.parts[index])) await this.#stream(index);
       else await this.#take(index);
-      // A step that was tried again is told again: what was stored of it stays.
+      // A step that was tried again comes again: what was stored of it stays.
       index = Math.min(index, states.parts.length - 1);
     }
     await this.#appendWaiting();

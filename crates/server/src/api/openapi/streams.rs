@@ -12,7 +12,7 @@ use crate::api::stream_request::stream_fields;
 use crate::integration::{payload_schema, schema_of};
 
 /// What a stream of events is made of.
-const ABOUT: &str = "Server-sent events, each with an `id` to go on after. A message that streams is told by `message.started`, \
+const ABOUT: &str = "Server-sent events, each with an `id` from which a reader resumes. A streaming message sends `message.started`, \
     `message.delta` and `message.finished`. With `deltas=off` messages come whole, once they are complete. The data of each \
     event are JSON, described under `x-events` by the event's name.";
 

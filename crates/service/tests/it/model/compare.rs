@@ -7,7 +7,7 @@ use bough_service::FeedItem;
 use serde_json::{Value, json};
 
 impl Model {
-    /// Everything that was to be told was told, in order within each session.
+    /// Every expected event was delivered, in order within each session.
     pub(super) async fn compare_events(&mut self) {
         let mut told = Vec::new();
         while let Some(item) = self.listener.subscription.next_ready().await.unwrap() {
