@@ -156,7 +156,7 @@ pub(crate) const FUNCTION_ERRORS: &[ErrorCode] = &[
         "Its revision is in `data`.",
     ),
     code(
-        "session/other_life",
+        "session/other_incarnation",
         &[409, 412],
         "The session was deleted and made again.",
         "Read it again.",

@@ -290,7 +290,7 @@ impl ServiceError {
             Self::OtherContent { .. } | Self::KeyReused => "session/other_content",
             Self::RevisionConflict { .. } => "session/revision_conflict",
             Self::NotStreaming { .. } => "session/not_streaming",
-            Self::OtherIncarnation { .. } => "session/other_life",
+            Self::OtherIncarnation { .. } => "session/other_incarnation",
             Self::Forbidden { .. } => "session/forbidden",
             Self::UnknownFunction { .. } => "session/function_not_found",
             Self::NotInTrash { .. } => "session/not_in_trash",

@@ -2114,7 +2114,7 @@ export interface components {
              * @description Why events may be missing.
              * @enum {string}
              */
-            reason: "other_life" | "too_old" | "ahead" | "store_swapped";
+            reason: "other_incarnation" | "too_old" | "ahead" | "store_swapped";
         };
         StreamLive: Record<string, never>;
         /** @description A session's task was named. */

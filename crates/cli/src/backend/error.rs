@@ -142,7 +142,7 @@ fn own_hint(error: &CallError) -> Option<String> {
         "session/entry_not_found" | "session/parent_not_found" => {
             "`bough tree SESSION --print` shows the entries with their ids"
         }
-        "session/leaf_conflict" | "session/other_life" | "session/invalid_cursor" => {
+        "session/leaf_conflict" | "session/other_incarnation" | "session/invalid_cursor" => {
             "the session changed meanwhile; look at it and run the command again"
         }
         "session/not_in_trash" => "`bough restore --list` lists the deleted sessions",

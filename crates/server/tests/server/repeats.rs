@@ -178,7 +178,7 @@ async fn a_tag_of_an_entry_is_of_one_life_of_its_session() {
     assert_eq!(client.with("if-none-match", &tags[1]).get(entry).await.status, 304);
     let content = json!({"content": [{"type": "text", "text": "third"}]});
     let stale = client.with("if-match", &tags[0]).put(entry, content.clone()).await;
-    assert_eq!(stale.problem(412), "session/other_life");
+    assert_eq!(stale.problem(412), "session/other_incarnation");
     let changed = client.with("if-match", &tags[1]).put(entry, content).await;
     let tag = changed.header("etag").unwrap();
     assert_eq!(client.with("if-none-match", tag).get(entry).await.status, 304);

@@ -98,7 +98,7 @@ impl GapReason {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::OtherIncarnation => "other_life",
+            Self::OtherIncarnation => "other_incarnation",
             Self::TooOld => "too_old",
             Self::Ahead => "ahead",
             Self::StoreSwapped => "store_swapped",
