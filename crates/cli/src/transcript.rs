@@ -2,7 +2,7 @@
 
 use bough_service::api::MessageItem;
 use bough_session::{
-    AgentMessage, AssistantMessage, Bookkeeping, ContentBlock, CustomPayload, StopReason,
+    AgentMessage, AssistantMessage, Bookkeeping, ContentBlock, CustomPayload, RawJson, StopReason,
     compacted_system_prompt,
 };
 
@@ -72,11 +72,29 @@ fn shown_message(message: &AgentMessage) -> Shown {
                 block.kind = BlockKind::Result;
                 block.title = size_of(&block.body);
             });
+            if let Some(path) = full_output_path(&result.details) {
+                name_full_output(&mut blocks, &path);
+            }
             (Speaker::Tool, heading)
         }
         AgentMessage::Custom(custom) => (Speaker::Application, custom.custom_type.clone()),
     };
     Shown { speaker, heading, blocks }
+}
+
+/// Where the whole output of a tool is, if the result has only a part of it. Pi says it so.
+fn full_output_path(details: &RawJson) -> Option<String> {
+    const KEY: &str = "fullOutputPath";
+    let details = Some(details).filter(|details| details.get().contains(KEY))?.value();
+    details.get(KEY)?.as_str().map(str::to_owned)
+}
+
+fn name_full_output(blocks: &mut Vec<Block>, path: &str) {
+    let words = format!("all of the output: {path}");
+    match blocks.iter_mut().rfind(|block| block.kind == BlockKind::Result) {
+        Some(block) => block.title.push_str(&format!(", {words}")),
+        None => blocks.push(Block { kind: BlockKind::Result, title: words, body: String::new() }),
+    }
 }
 
 fn assistant_heading(reply: &AssistantMessage) -> String {
@@ -200,6 +218,22 @@ mod tests {
         let found: Vec<(BlockKind, &str)> =
             shown.blocks.iter().map(|block| (block.kind, block.title.as_str())).collect();
         assert_eq!(found, blocks);
+    }
+
+    #[test]
+    fn a_result_names_the_file_with_all_of_its_output() {
+        let check_result = |content: serde_json::Value, blocks: &[(BlockKind, &str)]| {
+            let message = json!({"role": "function_result", "timestamp": 0, "function_call_id": "1",
+                "function_id": "bash", "content": content, "is_error": false,
+                "details": {"fullOutputPath": "/tmp/pi-bash-1.log"}});
+            check(json!({"message": message}), Speaker::Tool, "result of bash", blocks);
+        };
+        let text = json!([{"type": "text", "text": "a\nb"}]);
+        check_result(
+            text,
+            &[(BlockKind::Result, "2 lines, all of the output: /tmp/pi-bash-1.log")],
+        );
+        check_result(json!([]), &[(BlockKind::Result, "all of the output: /tmp/pi-bash-1.log")]);
     }
 
     #[test]

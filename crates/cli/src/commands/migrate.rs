@@ -84,11 +84,7 @@ fn plan(app: &App, migrator: &Migrator, source: &str) -> CommandResult<()> {
             .collect();
         return app.output.json(&json!({ "dry_run": true, "plans": plans, "refused": refused }));
     }
-    let mut table = Table::new(&["SESSION", "FILE", "ENTRIES", "SIZE", "WOULD BE"], Some(1));
-    for plan in &plans {
-        table.row(plan_row(plan));
-    }
-    app.output.table(&table)?;
+    app.output.table(&table_of(&plans))?;
     for plan in plans.iter().filter(|plan| !plan.report.is_well()) {
         app.output.warn(&findings(plan));
     }
@@ -114,6 +110,14 @@ fn naming(file: &str, error: &str) -> String {
     if error.contains(file) { error.to_owned() } else { format!("{file}: {error}") }
 }
 
+fn table_of(plans: &[Plan]) -> Table {
+    let headings = ["SESSION", "FILE", "ENTRIES", "SIZE", "WOULD BE"];
+    // The file is what the user named; its session has no name yet.
+    let mut table = Table::new(&headings, Some(1)).with_optional(&[3, 2, 0]);
+    plans.iter().for_each(|plan| table.row(plan_row(plan)));
+    table
+}
+
 fn plan_row(plan: &Plan) -> Vec<Cell> {
     let standing = match plan.standing {
         Standing::New => "brought in",
@@ -124,7 +128,7 @@ fn plan_row(plan: &Plan) -> Vec<Cell> {
     };
     vec![
         Cell::new(plan.session_id.as_str()),
-        Cell::new(&plan.address),
+        Cell::new(&plan.address).keeping_end(),
         Cell::new(plan.report.entries.to_string()).right(),
         Cell::new(bytes(plan.bytes)).right(),
         Cell::new(standing),

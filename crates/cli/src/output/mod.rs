@@ -299,7 +299,10 @@ impl Output {
     pub(crate) fn progress(&self, what: &str) -> Progress {
         let visible = self.around.stderr_is_terminal && !self.json;
         let err = visible.then(|| self.err.clone());
-        Progress::new(what, err, self.clock.clone())
+        // Standard error may be a terminal where the output is not, so that its width is not known.
+        let is_known = self.around.stdout_is_terminal;
+        let columns = if is_known { self.around.columns } else { COLUMNS_DEFAULT };
+        Progress::new(what, err, self.clock.clone(), columns)
     }
 
     fn write_out(&self, bytes: &[u8]) -> CommandResult<()> {

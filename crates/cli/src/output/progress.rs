@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bough_platform::Clock;
 
-use crate::text::{clean_line, fit};
+use crate::text::{clean_line, fit, fit_end, width};
 
 type Err = Arc<Mutex<Box<dyn Write + Send>>>;
 
@@ -13,17 +13,17 @@ pub(crate) struct Progress {
     what: String,
     err: Option<Err>,
     clock: Arc<dyn Clock>,
+    columns: usize,
     drawn_at: Option<Duration>,
 }
 
 /// How often the bar is drawn at most.
 const DRAW_EVERY: Duration = Duration::from_millis(100);
 const BAR_COLUMNS: u64 = 24;
-const LABEL_COLUMNS: usize = 40;
 
 impl Progress {
-    pub(super) fn new(what: &str, err: Option<Err>, clock: Arc<dyn Clock>) -> Self {
-        Self { what: clean_line(what).into_owned(), err, clock, drawn_at: None }
+    pub(super) fn new(what: &str, err: Option<Err>, clock: Arc<dyn Clock>, columns: usize) -> Self {
+        Self { what: clean_line(what).into_owned(), err, clock, columns, drawn_at: None }
     }
 
     /// Shows that `done` of `total` is done, and that `label` is in progress.
@@ -35,7 +35,7 @@ impl Progress {
             return;
         }
         self.drawn_at = Some(now);
-        let line = bar(&self.what, done, total, label);
+        let line = bar(&self.what, done, total, label, self.columns);
         let mut err = err.lock().unwrap_or_else(PoisonError::into_inner);
         drop(write!(err, "\r\x1b[K{line}").and_then(|()| err.flush()));
     }
@@ -50,15 +50,24 @@ impl Drop for Progress {
     }
 }
 
-fn bar(what: &str, done: u64, total: u64, label: &str) -> String {
-    let label = fit(&clean_line(label), LABEL_COLUMNS);
+/// One line: a longer one would wrap, and only its last part would be removed. The last column stays free, because some
+/// terminals wrap when it is written.
+fn bar(what: &str, done: u64, total: u64, label: &str, columns: usize) -> String {
+    let columns = columns.saturating_sub(1);
+    let start = start(what, done, total);
+    let left = columns.saturating_sub(width(&start) + 1);
+    let label = fit_end(&clean_line(label), left);
+    fit(&format!("{start} {label}"), columns)
+}
+
+fn start(what: &str, done: u64, total: u64) -> String {
     if total == 0 {
-        return format!("{what} {done} {label}");
+        return format!("{what} {done}");
     }
     let filled = (done.min(total).saturating_mul(BAR_COLUMNS) / total).min(BAR_COLUMNS);
     let full = "█".repeat(usize::try_from(filled).unwrap_or(0));
     let empty = "░".repeat(usize::try_from(BAR_COLUMNS - filled).unwrap_or(0));
-    format!("{what} {full}{empty} {done}/{total} {label}")
+    format!("{what} {full}{empty} {done}/{total}")
 }
 
 #[cfg(test)]
@@ -67,8 +76,18 @@ mod tests {
 
     #[test]
     fn a_bar_fills_up() {
-        assert_eq!(bar("Checking", 1, 4, "s_1"), "Checking ██████░░░░░░░░░░░░░░░░░░ 1/4 s_1");
-        assert_eq!(bar("Checking", 9, 4, ""), "Checking ████████████████████████ 9/4 ");
-        assert_eq!(bar("Reading", 12, 0, "x\u{1b}"), "Reading 12 x␛");
+        assert_eq!(bar("Checking", 1, 4, "s_1", 80), "Checking ██████░░░░░░░░░░░░░░░░░░ 1/4 s_1");
+        assert_eq!(bar("Checking", 9, 4, "", 80), "Checking ████████████████████████ 9/4 ");
+        assert_eq!(bar("Reading", 12, 0, "x\u{1b}", 80), "Reading 12 x␛");
+    }
+
+    #[test]
+    fn a_bar_is_never_wider_than_the_window() {
+        let file = format!("/home/me/{}/session.jsonl", "folder/".repeat(30));
+        for columns in [20, 60, 80, 200] {
+            let line = bar("Migrating", 1_234_567, 9_876_543, &file, columns);
+            assert!(width(&line) < columns, "{line:?} in {columns}");
+            assert_eq!(line.ends_with(".jsonl"), columns > 20, "{line:?} in {columns}");
+        }
     }
 }

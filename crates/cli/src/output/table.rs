@@ -1,6 +1,6 @@
 use super::WIDE_ENOUGH;
 use super::line::{Line, Style};
-use crate::text::{clean_line, fit, width};
+use crate::text::{clean_line, fit, fit_end, width};
 
 /// Rows of cells in columns. One column may be cut so that the rest fits the window, and others may be left out.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +18,7 @@ pub(crate) struct Cell {
     style: Style,
     text: String,
     right: bool,
+    keeps_end: bool,
 }
 
 impl Cell {
@@ -26,7 +27,13 @@ impl Cell {
     }
 
     pub(crate) fn of(style: Style, text: impl AsRef<str>) -> Self {
-        Self { style, text: clean_line(text.as_ref()).into_owned(), right: false }
+        Self { style, text: clean_line(text.as_ref()).into_owned(), right: false, keeps_end: false }
+    }
+
+    /// Cut at its beginning, as paths are.
+    pub(crate) fn keeping_end(mut self) -> Self {
+        self.keeps_end = true;
+        self
     }
 
     /// At the right of its column, as numbers are.
@@ -132,7 +139,8 @@ struct Width {
 fn lay_out(row: &[Cell], widths: &[Width]) -> Line {
     let mut line = Line::default();
     for (at, (cell, columns)) in row.iter().zip(widths).enumerate() {
-        let text = fit(&cell.text, columns.cut);
+        let cut = if cell.keeps_end { fit_end } else { fit };
+        let text = cut(&cell.text, columns.cut);
         let space = " ".repeat(columns.filled.saturating_sub(width(&text)));
         let is_last = at + 1 == row.len();
         line = match cell.right {
@@ -193,6 +201,16 @@ mod tests {
         assert_eq!(line(52), "a title of thirty-one characters  7");
         assert_eq!(line(30), "a title of thirty-one char…  7");
         assert_eq!(line(26), "a title of thirty-one cha…");
+    }
+
+    #[test]
+    fn of_a_path_the_end_is_shown() {
+        let mut table = Table::new(&["FILE", "N"], Some(0));
+        table.row(vec![Cell::new("/home/me/sessions/世界.jsonl").keeping_end(), Cell::new("7")]);
+        let line = |columns| table.lines(columns).get(1).unwrap().render(false);
+        assert_eq!(line(40), "/home/me/sessions/世界.jsonl  7");
+        assert_eq!(line(15), "…/世界.jsonl  7");
+        assert_eq!(line(13), "…界.jsonl   7");
     }
 
     #[test]

@@ -14,4 +14,4 @@ pub(crate) use fuzzy::{Query, Score};
 pub(crate) use numbers::{bytes, cost, count, tokens};
 pub(crate) use sanitize::{clean_line, clean_tabbed, clean_text, escape_json};
 pub(crate) use short_ids::{short_id, unique_ids};
-pub(crate) use width::{fit, pad, width, wrap};
+pub(crate) use width::{fit, fit_end, pad, width, wrap};

@@ -23,6 +23,25 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
     format!("{head}…")
 }
 
+/// The end of a text, at most `columns` of it, with an ellipsis where something was left out: of a path, the end says most.
+pub(crate) fn fit_end(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let Some(after) = columns.checked_sub(1) else {
+        return String::new();
+    };
+    let (mut used, mut start) = (0, text.len());
+    for (at, cluster) in text.grapheme_indices(true).rev() {
+        used += width(cluster);
+        if after < used {
+            break;
+        }
+        start = at;
+    }
+    format!("…{}", text.get(start..).unwrap_or_default())
+}
+
 /// A text of exactly `columns`: cut, or filled with spaces at its end.
 pub(crate) fn pad(text: &str, columns: usize) -> String {
     let mut text = fit(text, columns);
@@ -128,6 +147,12 @@ mod tests {
         assert_eq!(fit("世界世界", 4), "世…");
         assert_eq!(fit("abc", 3), "abc");
         assert_eq!(fit("abc", 0), "");
+        assert_eq!(fit_end("世界世界", 5), "…世界");
+        assert_eq!(fit_end("世界世界", 4), "…界");
+        assert_eq!(
+            (fit_end("abc", 3), fit_end("abc", 1), fit_end("abc", 0)),
+            ("abc".into(), "…".into(), String::new())
+        );
         assert_eq!(pad("世", 4), "世  ");
     }
 

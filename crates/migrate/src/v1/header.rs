@@ -23,15 +23,15 @@ pub struct V1Header {
 
 impl V1Header {
     /// Reads a header; `None` when the object is not one.
-    pub(crate) fn of(line_header: &LineHeader) -> Option<Self> {
+    pub(crate) fn of(line_header: &LineHeader<'_>) -> Option<Self> {
         let id =
             line_header.id.text().filter(|_| line_header.kind.as_deref() == Some("session"))?;
         Some(Self {
             id: id.to_owned(),
             version: line_header.version.unwrap_or(1),
             timestamp_ms: line_header.timestamp_ms.unwrap_or(0),
-            cwd: line_header.cwd.clone(),
-            parent_session: line_header.parent_session.clone(),
+            cwd: line_header.cwd.as_deref().map(str::to_owned),
+            parent_session: line_header.parent_session.as_deref().map(str::to_owned),
         })
     }
 

@@ -30,8 +30,10 @@ impl IdTable {
 
     /// The number of an id, a new one if it did not come before.
     pub(crate) fn add(&mut self, id: &str) -> IdNumber {
-        if let Some(number) = self.find(id) {
-            return number;
+        let hash = self.hasher.hash_one(id);
+        let is_it = |number: &IdNumber| self.get(*number) == Some(id);
+        if let Some(number) = self.numbers.find(hash, is_it) {
+            return *number;
         }
         let number = IdNumber::try_from(self.ends.len()).unwrap_or(IdNumber::MAX);
         self.text.push_str(id);
@@ -39,7 +41,7 @@ impl IdTable {
         let Self { text, ends, numbers, hasher } = self;
         let rehash =
             |number: &IdNumber| hasher.hash_one(text_of(text, ends, *number).unwrap_or_default());
-        numbers.insert_unique(hasher.hash_one(id), number, rehash);
+        numbers.insert_unique(hash, number, rehash);
         number
     }
 

@@ -3,8 +3,10 @@
 //! A key that stands twice counts by its last value, as in JavaScript. Values of the wrong type count as
 //! absent: other programs' files are read as they are.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use memchr::memchr;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -12,21 +14,23 @@ use super::time::parse_iso;
 
 /// The fields of a line that link it to others.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct LineHeader {
-    pub(crate) kind: Option<String>,
-    pub(crate) id: Field,
-    pub(crate) parent: Field,
+pub(crate) struct LineHeader<'a> {
+    pub(crate) kind: Option<Cow<'a, str>>,
+    pub(crate) id: Field<'a>,
+    pub(crate) parent: Field<'a>,
     pub(crate) timestamp_ms: Option<i64>,
     pub(crate) version: Option<u64>,
-    pub(crate) cwd: Option<String>,
-    pub(crate) parent_session: Option<String>,
+    pub(crate) cwd: Option<Cow<'a, str>>,
+    pub(crate) parent_session: Option<Cow<'a, str>>,
     pub(crate) first_kept_index: Option<u64>,
     pub(crate) first_kept_id: bool,
+    /// Not of a line with a key that no text can hold.
+    pub(crate) message: Option<&'a str>,
 }
 
 /// An id-like field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Field {
+pub(crate) enum Field<'a> {
     /// The key is not there.
     #[default]
     Absent,
@@ -34,10 +38,10 @@ pub(crate) enum Field {
     Null,
     /// It is there and not a text.
     Odd,
-    Text(String),
+    Text(Cow<'a, str>),
 }
 
-impl Field {
+impl<'a> Field<'a> {
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -45,34 +49,57 @@ impl Field {
         }
     }
 
-    fn of(raw: &RawValue) -> Self {
-        match serde_json::from_str::<Option<String>>(raw.get()) {
-            Ok(Some(text)) => Self::Text(text),
-            Ok(None) => Self::Null,
-            Err(_) => Self::Odd,
+    fn of(raw: &'a RawValue) -> Self {
+        match text_of(raw) {
+            Some(text) => Self::Text(text),
+            None if raw.get() == "null" => Self::Null,
+            None => Self::Odd,
+        }
+    }
+
+    fn into_owned(self) -> Field<'static> {
+        match self {
+            Self::Absent => Field::Absent,
+            Self::Null => Field::Null,
+            Self::Odd => Field::Odd,
+            Self::Text(text) => Field::Text(owned(text)),
         }
     }
 }
 
+fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
+    Cow::Owned(text.into_owned())
+}
+
+/// A text, borrowed where it has no escapes.
+fn text_of(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let inside = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    if memchr(b'\\', inside.as_bytes()).is_none() {
+        return Some(Cow::Borrowed(inside));
+    }
+    serde_json::from_str(raw.get()).ok().map(Cow::Owned)
+}
+
 /// What a text is.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum ParsedLine {
-    Object(Box<LineHeader>),
+#[allow(clippy::large_enum_variant, reason = "one is made for each line, and kept nowhere")]
+pub(crate) enum ParsedLine<'a> {
+    Object(LineHeader<'a>),
     /// JSON, and not an object.
     OtherJson,
     NotJson,
 }
 
-pub(crate) fn parse_line(text: &str) -> ParsedLine {
-    if let Ok(line_header) = serde_json::from_str::<LineHeader>(text) {
-        return ParsedLine::Object(Box::new(line_header));
+pub(crate) fn parse_line(text: &str) -> ParsedLine<'_> {
+    if let Ok(line_header) = serde_json::from_str::<LineHeader<'_>>(text) {
+        return ParsedLine::Object(line_header);
     }
     // A key that no text can hold, such as half of a character, hides no object.
     if text.starts_with('{')
         && let Ok(line_header) =
-            serde_json::from_str::<LineHeader>(&bough_session::lossy_json(text))
+            serde_json::from_str::<LineHeader<'_>>(&bough_session::lossy_json(text))
     {
-        return ParsedLine::Object(Box::new(line_header));
+        return ParsedLine::Object(line_header.into_owned());
     }
     match serde_json::from_str::<IgnoredAny>(text) {
         Ok(_) => ParsedLine::OtherJson,
@@ -90,6 +117,7 @@ enum Key {
     ParentSession,
     FirstKeptEntryIndex,
     FirstKeptEntryId,
+    Message,
     Other,
 }
 
@@ -115,6 +143,7 @@ impl<'de> Deserialize<'de> for Key {
                     "parentSession" | "branchedFrom" => Key::ParentSession,
                     "firstKeptEntryIndex" => Key::FirstKeptEntryIndex,
                     "firstKeptEntryId" => Key::FirstKeptEntryId,
+                    "message" => Key::Message,
                     _ => Key::Other,
                 })
             }
@@ -123,17 +152,17 @@ impl<'de> Deserialize<'de> for Key {
     }
 }
 
-impl<'de> Deserialize<'de> for LineHeader {
+impl<'de> Deserialize<'de> for LineHeader<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct LineHeaderVisitor;
         impl<'de> Visitor<'de> for LineHeaderVisitor {
-            type Value = LineHeader;
+            type Value = LineHeader<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<LineHeader, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<LineHeader<'de>, A::Error> {
                 let mut line_header = LineHeader::default();
                 while let Some(key) = map.next_key::<Key>()? {
                     if matches!(key, Key::Other) {
@@ -149,9 +178,24 @@ impl<'de> Deserialize<'de> for LineHeader {
     }
 }
 
-impl LineHeader {
-    fn take(&mut self, key: &Key, raw: &RawValue) {
-        let text = || serde_json::from_str::<String>(raw.get()).ok();
+impl<'a> LineHeader<'a> {
+    fn into_owned(self) -> LineHeader<'static> {
+        LineHeader {
+            kind: self.kind.map(owned),
+            id: self.id.into_owned(),
+            parent: self.parent.into_owned(),
+            cwd: self.cwd.map(owned),
+            parent_session: self.parent_session.map(owned),
+            message: None,
+            timestamp_ms: self.timestamp_ms,
+            version: self.version,
+            first_kept_index: self.first_kept_index,
+            first_kept_id: self.first_kept_id,
+        }
+    }
+
+    fn take(&mut self, key: &Key, raw: &'a RawValue) {
+        let text = || text_of(raw);
         let number = || serde_json::from_str::<u64>(raw.get()).ok();
         match key {
             Key::Type => self.kind = text(),
@@ -166,6 +210,7 @@ impl LineHeader {
             Key::ParentSession => self.parent_session = text(),
             Key::FirstKeptEntryIndex => self.first_kept_index = number(),
             Key::FirstKeptEntryId => self.first_kept_id = true,
+            Key::Message => self.message = Some(raw.get()),
             Key::Other => {}
         }
     }
@@ -175,9 +220,9 @@ impl LineHeader {
 mod tests {
     use super::*;
 
-    fn line_header(text: &str) -> LineHeader {
+    fn line_header(text: &str) -> LineHeader<'_> {
         match parse_line(text) {
-            ParsedLine::Object(line_header) => *line_header,
+            ParsedLine::Object(line_header) => line_header,
             other => panic!("{text}: {other:?}"),
         }
     }

@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bough_record::Envelope;
+use bough_session::{AgentMessage, Entry, EntryBody, EntryId, NewRecord, Record};
 use memchr::memchr2;
 use serde_json::{Value, json};
 
@@ -32,8 +33,16 @@ pub(super) const FIRST_KEPT: &str = "firstKeptEntryId";
 /// A record, and what it was made from.
 #[derive(Debug)]
 pub(crate) struct Mapped {
-    pub(crate) record: Envelope<'static>,
+    pub(crate) record: MappedRecord,
     pub(crate) form: Form,
+}
+
+#[derive(Debug)]
+pub(crate) enum MappedRecord {
+    /// As it is stored in a log.
+    Stored(Envelope<'static>),
+    /// A message without its content: enough for a fold.
+    Short(NewRecord),
 }
 
 /// What a record was made from: whether the line alone says enough to make it again.
@@ -217,6 +226,13 @@ pub(super) fn entry_record(json: &str, links: EntryLinks, at_ms: i64) -> Envelop
         at_ms,
         payload: payload.into(),
     }
+}
+
+/// The record of an entry for a fold: a message without its content.
+pub(super) fn short_record(message: AgentMessage, links: EntryLinks, at_ms: i64) -> NewRecord {
+    let (id, parent) = (links.id, links.parent.map(EntryId::from_stored));
+    let body = EntryBody::Message(message.into());
+    Record::Entry(Entry::new(EntryId::from_stored(id), parent, at_ms, body)).at(at_ms)
 }
 
 /// The end of an object to which the kept entry was added.

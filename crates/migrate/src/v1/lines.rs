@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::io;
+use std::ops::Range;
 
 use bough_platform::File;
 use bough_session::hex;
@@ -63,8 +64,8 @@ impl fmt::Display for Snapshot {
     }
 }
 
-/// Reads the lines of a file up to the length that it had when the reading began, and takes the digest of
-/// all bytes on the way.
+/// Reads the lines of a file up to the length that it had when the reading began. From the beginning of a file, it takes
+/// the digest of all bytes on the way.
 pub struct Lines<'a> {
     file: &'a dyn File,
     end: u64,
@@ -74,7 +75,8 @@ pub struct Lines<'a> {
     chunk: Vec<u8>,
     chunk_at: u64,
     long: Vec<u8>,
-    hasher: Sha256,
+    /// `None` where nobody asks for the digest: it costs more than finding the lines.
+    hasher: Option<Sha256>,
     /// Take a snapshot when so many bytes were given out.
     stop: u64,
     beginning: Option<Snapshot>,
@@ -92,11 +94,10 @@ impl fmt::Debug for Lines<'_> {
 impl<'a> Lines<'a> {
     /// The lines of a file from its beginning.
     pub fn new(file: &'a dyn File) -> io::Result<Self> {
-        Self::resume(file, 0, 0)
+        Ok(Self { hasher: Some(Sha256::new()), ..Self::resume(file, 0, 0)? })
     }
 
-    /// The lines from an offset on at which a line begins, `number` lines being before it. The snapshot is
-    /// then of what follows only.
+    /// The lines from an offset on at which a line begins, `number` lines being before it, without a digest.
     pub(crate) fn resume(file: &'a dyn File, at: u64, number: u64) -> io::Result<Self> {
         let end = file.len()?;
         Ok(Self {
@@ -107,7 +108,7 @@ impl<'a> Lines<'a> {
             chunk: Vec::new(),
             chunk_at: 0,
             long: Vec::new(),
-            hasher: Sha256::new(),
+            hasher: None,
             stop: u64::MAX,
             beginning: None,
         })
@@ -143,7 +144,8 @@ impl<'a> Lines<'a> {
     /// The snapshot of what was read; of the whole file once there are no more lines.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { digest: self.hasher.clone().finalize().into(), len: self.at }
+        let digest = self.hasher.clone().unwrap_or_default().finalize().into();
+        Snapshot { digest, len: self.at }
     }
 
     /// The next line; `None` at the end.
@@ -200,19 +202,25 @@ impl<'a> Lines<'a> {
         let from = usize::try_from(self.at - self.chunk_at).unwrap_or(usize::MAX);
         let whole = len + usize::from(ended);
         let end = self.at + whole as u64;
-        let given = self.chunk.get(from..from + whole).unwrap_or_default();
-        // The file may have been migrated in the middle of what is one line by now.
-        let head = usize::try_from(self.stop.saturating_sub(self.at)).unwrap_or(usize::MAX);
-        let (head, tail) = given.split_at(head.min(given.len()));
-        self.hasher.update(head);
-        if self.stop > self.at && self.stop <= end {
-            let digest = self.hasher.clone().finalize().into();
-            self.beginning = Some(Snapshot { digest, len: self.stop });
-        }
-        self.hasher.update(tail);
+        self.hash(from..from + whole, end);
         self.at = end;
         let bytes = self.chunk.get(from..from + len).unwrap_or_default();
         Line { number: self.number, content: Content::Bytes(bytes), ended }
+    }
+
+    /// Adds a part of the chunk to the digest; `end` is where it ends in the file.
+    fn hash(&mut self, part: Range<usize>, end: u64) {
+        let Some(hasher) = &mut self.hasher else { return };
+        let given = self.chunk.get(part).unwrap_or_default();
+        // The file may have been migrated in the middle of what is one line by now.
+        let head = usize::try_from(self.stop.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        let (head, tail) = given.split_at(head.min(given.len()));
+        hasher.update(head);
+        if self.stop > self.at && self.stop <= end {
+            let digest = hasher.clone().finalize().into();
+            self.beginning = Some(Snapshot { digest, len: self.stop });
+        }
+        hasher.update(tail);
     }
 
     /// A line that does not end in the chunk that begins with it: found first, then read whole.

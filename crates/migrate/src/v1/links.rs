@@ -80,7 +80,7 @@ impl EntryLinker {
     pub(crate) fn link(
         &mut self,
         line: u64,
-        line_header: &LineHeader,
+        line_header: &LineHeader<'_>,
         report: &mut V1Report,
     ) -> EntryLinks {
         let node = Node::try_from(self.parents.len()).unwrap_or(Node::MAX);
@@ -110,7 +110,7 @@ impl EntryLinker {
         &mut self,
         node: Node,
         line: u64,
-        line_header: &LineHeader,
+        line_header: &LineHeader<'_>,
         report: &mut V1Report,
     ) -> Option<Node> {
         if self.linear && line_header.parent == Field::Absent {
@@ -134,7 +134,7 @@ impl EntryLinker {
     fn first_kept(
         &self,
         line: u64,
-        line_header: &LineHeader,
+        line_header: &LineHeader<'_>,
         report: &mut V1Report,
     ) -> Option<String> {
         let compaction = line_header.kind.as_deref() == Some("compaction");

@@ -3,13 +3,13 @@
 
 use bough_platform::{Access, File};
 use bough_record::Envelope;
-use bough_session::codec;
-use bough_session::{EntryId, NewRecord, SessionId, SessionState};
+use bough_session::text::preview;
+use bough_session::{AgentMessage, Entry, EntryId, NewRecord, SessionId, SessionState, codec};
 
 use super::file::{V1File, V1Format};
 use super::header::V1Header;
 use super::line_header::{ParsedLine, parse_line};
-use super::line_record::{Form, Mapped, record_again};
+use super::line_record::{Form, Mapped, MappedRecord, record_again};
 use super::lines::{Content, Line, Lines, Snapshot};
 use super::links::EntryLinker;
 use super::map::{Mapper, Want};
@@ -24,7 +24,7 @@ const FINGERPRINT_BYTES: u64 = 4096;
 /// Gets each record, in order.
 pub(crate) type Visit<'a> = dyn FnMut(Taken) + 'a;
 
-/// A record, and where it was found.
+/// A record for a fold, and where it was found: the usual messages come without their content.
 #[derive(Debug)]
 pub(crate) struct Taken {
     pub(crate) place: LinePlace,
@@ -125,8 +125,13 @@ impl LiveV1 {
     /// A file that nothing was read of yet.
     pub(crate) fn unread(file: V1File) -> Self {
         let unknown = SessionId::from_stored(fallback_id(file.address()));
+        let want = match file.format() {
+            V1Format::JsonlV3 => Want::Folds,
+            // Its records are kept: a row is not read again.
+            V1Format::SqliteV1 => Want::Records,
+        };
         Self {
-            mapper: Mapper::new(file.name(), Want::Records),
+            mapper: Mapper::new(file.name(), want),
             session_id: unknown,
             file,
             seq: 0,
@@ -173,8 +178,8 @@ impl LiveV1 {
         self.mapper.header()
     }
 
-    /// What is not as it should be, as of the last reading. Why entries lost their parents is known only
-    /// to a plan of the whole file.
+    /// What is not as it should be, as of the last reading. Why entries lost their parents, and what of their content
+    /// cannot be shown, is known only to a plan of the whole file.
     #[must_use]
     pub fn report(&self) -> &V1Report {
         self.mapper.report()
@@ -211,7 +216,7 @@ impl LiveV1 {
         Ok(())
     }
 
-    /// Takes what other programs appended since; `visit` gets the new records. A file that was written
+    /// Takes what other programs appended since; `visit` gets the new records, messages without their content. A file that was written
     /// anew is read from its beginning, and the answer says so.
     pub fn refresh(&mut self, visit: &mut dyn FnMut(NewRecord)) -> Result<bool> {
         let anew = self.restart_if_rewritten(&mut |taken| visit(taken.new))?;
@@ -270,8 +275,14 @@ impl LiveV1 {
         Ok(again.map(decoded))
     }
 
-    fn take(&mut self, record: Envelope<'static>) -> NewRecord {
-        let new = decoded(record);
+    fn take(&mut self, record: MappedRecord) -> NewRecord {
+        let new = match record {
+            MappedRecord::Short(new) => new,
+            MappedRecord::Stored(record) => decoded(record),
+        };
+        if !self.mapper.has_preview() && is_previewed(&new) {
+            self.mapper.previewed();
+        }
         if self.seq == 0 {
             self.session_id = self.mapper.session_id(&fallback_id(self.file.address()));
         }
@@ -402,6 +413,13 @@ pub(crate) fn fallback_id(address: &str) -> String {
 fn decoded(record: Envelope<'static>) -> NewRecord {
     let at_ms = record.at_ms;
     codec::decode(record).at(at_ms)
+}
+
+/// Whether a session shows this record as its preview, if it has none yet.
+fn is_previewed(new: &NewRecord) -> bool {
+    let message = new.record.as_entry().and_then(Entry::message);
+    let from_user = message.filter(|message| matches!(**message, AgentMessage::User(_)));
+    from_user.is_some_and(|message| !preview(&message.text(), 1).is_empty())
 }
 
 fn is_whole(line: &Line<'_>) -> bool {

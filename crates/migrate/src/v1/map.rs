@@ -8,13 +8,18 @@
 
 use bough_record::Envelope;
 use bough_session::codec;
-use bough_session::{FORMAT_PI, JsonMap, MetaChange, Record, SessionId, Unseen, hex};
+use bough_session::{
+    AgentMessage, FORMAT_PI, JsonMap, MetaChange, Record, SessionId, Unseen, hex,
+    pi_message_in_short,
+};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::header::{CURRENT_VERSION, V1Header};
 use super::line_header::{LineHeader, ParsedLine, parse_line};
-use super::line_record::{Form, Kept, Mapped, What, entry_record, json_of, text_of, v1_record};
+use super::line_record::{
+    Form, Kept, Mapped, MappedRecord, What, entry_record, json_of, short_record, text_of, v1_record,
+};
 use super::lines::{Content, Line};
 use super::links::{EntryLinker, EntryLinks};
 use super::report::{FindingKind, V1Report};
@@ -27,6 +32,8 @@ pub(crate) enum Want {
     Facts,
     /// The records too.
     Records,
+    /// Records for a fold: the usual messages come without their content. Of the report, only the counts.
+    Folds,
 }
 
 /// Makes records of lines, in order.
@@ -40,6 +47,8 @@ pub(crate) struct Mapper {
     content: ContentDigest,
     last_ms: i64,
     looks_like_pi: bool,
+    /// The message came that the session shows as its preview.
+    has_preview: bool,
     /// Lines before the first one that is JSON; they wait for the `meta` record.
     waiting: Vec<Envelope<'static>>,
     ready: Vec<Mapped>,
@@ -115,6 +124,7 @@ impl Mapper {
             content: ContentDigest::default(),
             last_ms: 0,
             looks_like_pi: false,
+            has_preview: false,
             waiting: Vec::new(),
             ready: Vec::new(),
         }
@@ -122,7 +132,7 @@ impl Mapper {
 
     /// The records made since the last call.
     pub(crate) fn take(&mut self) -> Vec<Envelope<'static>> {
-        records_of(self.take_mapped())
+        stored_of(self.take_mapped())
     }
 
     /// The same, with what each was made from.
@@ -184,7 +194,7 @@ impl Mapper {
         }
     }
 
-    fn object(&mut self, number: u64, json: &str, line_header: &LineHeader) {
+    fn object(&mut self, number: u64, json: &str, line_header: &LineHeader<'_>) {
         let first = self.header.is_none();
         let header = V1Header::of(line_header);
         if first {
@@ -220,31 +230,57 @@ impl Mapper {
         };
         self.last_ms = header.timestamp_ms;
         self.linker = EntryLinker::new(&header.id, header.version < 2);
-        if self.want == Want::Records {
-            self.ready.push(Mapped { record: meta_record(&header), form: Form::Kept });
+        let kept = |record| Mapped { record: MappedRecord::Stored(record), form: Form::Kept };
+        if self.want != Want::Facts {
+            self.ready.push(kept(meta_record(&header)));
         }
         self.header = Some(header);
-        let waiting = self.waiting.drain(..);
-        self.ready.extend(waiting.map(|record| Mapped { record, form: Form::Kept }));
+        self.ready.extend(self.waiting.drain(..).map(kept));
     }
 
-    fn entry(&mut self, number: u64, json: &str, line_header: &LineHeader) {
+    fn entry(&mut self, number: u64, json: &str, line_header: &LineHeader<'_>) {
         self.looks_like_pi |= line_header.kind.as_deref().is_some_and(is_pi_type);
         match line_header.timestamp_ms {
             Some(ms) => self.last_ms = ms,
             None => self.report.find(number, FindingKind::TimeMissing, line_header.id.text()),
         }
         let links = self.linker.link(number, line_header, &mut self.report);
-        self.note_unseen(number, json, &links);
         self.report.entries += 1;
         self.report.note_type(line_header.kind.as_deref());
-        self.content.add(json.as_bytes(), true);
-        if self.want == Want::Records {
-            let is_as_it_came = links.first_kept.is_none();
-            let form = Form::Entry(links.node);
-            let form = if is_as_it_came { form } else { form.kept() };
-            self.ready.push(Mapped { record: entry_record(json, links, self.last_ms), form });
+        if self.want != Want::Folds {
+            self.note_unseen(number, json, &links);
+            self.content.add(json.as_bytes(), true);
         }
+        if self.want == Want::Facts {
+            return;
+        }
+        let is_as_it_came = links.first_kept.is_none();
+        let form = Form::Entry(links.node);
+        let form = if is_as_it_came { form } else { form.kept() };
+        let short = Some(line_header).filter(|_| self.want == Want::Folds && is_as_it_came);
+        let record = match short.and_then(|line_header| self.message_in_short(line_header)) {
+            Some(message) => MappedRecord::Short(short_record(message, links, self.last_ms)),
+            None => MappedRecord::Stored(entry_record(json, links, self.last_ms)),
+        };
+        self.ready.push(Mapped { record, form });
+    }
+
+    /// The message of a line without its content, if a fold needs no more of it.
+    fn message_in_short(&self, line_header: &LineHeader<'_>) -> Option<AgentMessage> {
+        let is_message = line_header.kind.as_deref() == Some("message");
+        let text = line_header.message.filter(|_| is_message)?;
+        let message = pi_message_in_short(text)?;
+        let needs_text = !self.has_preview && matches!(message, AgentMessage::User(_));
+        (!needs_text).then_some(message)
+    }
+
+    /// Says that the session has its preview: the text of no later message is needed for it.
+    pub(crate) fn previewed(&mut self) {
+        self.has_preview = true;
+    }
+
+    pub(crate) fn has_preview(&self) -> bool {
+        self.has_preview
     }
 
     /// Says of an entry what of it cannot be seen as it is written.
@@ -264,14 +300,19 @@ impl Mapper {
             self.report.find(line, kind, None);
         }
         self.report.kept += 1;
-        self.content.add(kept.bytes(), false);
+        if self.want != Want::Folds {
+            self.content.add(kept.bytes(), false);
+        }
         if self.want == Want::Facts {
             return;
         }
         let record = v1_record(self.last_ms, kept.payload(line, what));
         match self.header {
             None => self.waiting.push(record),
-            Some(_) => self.ready.push(Mapped { record, form: Form::Opaque(what) }),
+            Some(_) => {
+                let record = MappedRecord::Stored(record);
+                self.ready.push(Mapped { record, form: Form::Opaque(what) });
+            }
         }
     }
 
@@ -305,12 +346,16 @@ impl Mapper {
             content: self.content,
             looks_like_pi: self.looks_like_pi,
         };
-        (file, records_of(self.ready))
+        (file, stored_of(self.ready))
     }
 }
 
-fn records_of(mapped: Vec<Mapped>) -> Vec<Envelope<'static>> {
-    mapped.into_iter().map(|mapped| mapped.record).collect()
+fn stored_of(mapped: Vec<Mapped>) -> Vec<Envelope<'static>> {
+    let stored = mapped.into_iter().filter_map(|mapped| match mapped.record {
+        MappedRecord::Stored(record) => Some(record),
+        MappedRecord::Short(_) => None,
+    });
+    stored.collect()
 }
 
 /// Types of entries that pi has written at some time.

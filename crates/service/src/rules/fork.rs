@@ -6,7 +6,7 @@ use bough_session::{
     Bookkeeping, CustomPayload, Entry, EntryBody, EntryId, MetaChange, Record, SessionId,
     SessionMeta, SessionState,
 };
-use bough_store::{Position, Snapshot, Store, StoreExt};
+use bough_store::{PathQuery, PathStart, Position, Snapshot, Store, StoreError, StoreExt};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -112,7 +112,8 @@ struct Copy {
 }
 
 impl Copy {
-    /// Copies the path to an entry, or to the active leaf. Returns the copy of its end.
+    /// Copies the path to an entry, or to the active leaf. Returns the copy of its end. A label of an entry on another
+    /// branch is left out: it would name nothing.
     async fn path(
         &mut self,
         store: &dyn Store,
@@ -123,8 +124,14 @@ impl Copy {
         let mut last = None;
         while let Some(entries) = walk.next(SCAN_ENTRIES).await? {
             for stored in entries {
+                let kind = stored.entry.bookkeeping();
+                if let Some(Bookkeeping::Label(label)) = &kind
+                    && !is_on_path(store, source, &label.target_id, &stored.entry.id).await?
+                {
+                    continue;
+                }
                 let parent = last.take();
-                last = Some(self.add(stored.entry, parent).await?);
+                last = Some(self.add(stored.entry, kind, parent).await?);
             }
         }
         Ok(last)
@@ -152,7 +159,8 @@ impl Copy {
             for id in &added {
                 let Some(stored) = store.entry(session, id).await? else { continue };
                 let parent = stored.entry.parent_id.as_ref().map(|parent| self.ids.id_for(parent));
-                self.add(stored.entry, parent).await?;
+                let kind = stored.entry.bookkeeping();
+                self.add(stored.entry, kind, parent).await?;
             }
             if is_last {
                 break;
@@ -166,10 +174,11 @@ impl Copy {
     async fn add(
         &mut self,
         entry: Entry,
+        kind: Option<Bookkeeping>,
         parent: Option<EntryId>,
     ) -> Result<EntryId, ServiceError> {
         let id = self.ids.id_for(&entry.id);
-        let renamed = self.with_copied_references(&entry);
+        let renamed = self.with_copied_references(&entry, kind);
         let mut copy = entry.into_copy(id.clone(), parent);
         if let Some(payload) = renamed {
             copy.body = EntryBody::Custom(payload);
@@ -181,8 +190,12 @@ impl Copy {
 
     /// Bookkeeping that names an entry must name its copy, or the fork's context would lose what the compaction kept.
     /// `None` if there is nothing to rename.
-    fn with_copied_references(&self, entry: &Entry) -> Option<CustomPayload> {
-        let (field, named) = match entry.bookkeeping()? {
+    fn with_copied_references(
+        &self,
+        entry: &Entry,
+        kind: Option<Bookkeeping>,
+    ) -> Option<CustomPayload> {
+        let (field, named) = match kind? {
             Bookkeeping::Compaction(data) => ("first_kept_entry_id", data.first_kept_entry_id),
             Bookkeeping::Label(data) => ("target_id", data.target_id),
             _ => return None,
@@ -196,6 +209,25 @@ impl Copy {
         };
         *payload.data.get_mut(field)? = Value::String(copied.to_string());
         Some(payload)
+    }
+}
+
+/// Whether an entry is visible and on the path to another one.
+async fn is_on_path(
+    store: &dyn Store,
+    session: &SessionId,
+    entry: &EntryId,
+    end: &EntryId,
+) -> Result<bool, ServiceError> {
+    if visible_entry(store, session, entry).await?.is_none() {
+        return Ok(false);
+    }
+    let start = PathStart::After(entry.clone());
+    let query = PathQuery { leaf: Some(end.clone()), start, limit: 1 };
+    match store.path(session, &query).await {
+        Ok(_) => Ok(true),
+        Err(StoreError::NotOnPath { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -17,6 +17,7 @@ on_every_store!(
     a_fork_without_an_entry_copies_the_active_path,
     a_whole_fork_has_every_branch_under_the_same_ids,
     a_whole_fork_under_fresh_ids_has_the_same_tree,
+    a_fork_of_a_branch_has_the_labels_of_its_own_entries_only,
     the_leaf_moves_anywhere_and_appends_follow_it,
     the_leaf_moves_before_the_first_entry,
     a_leaf_that_is_where_it_should_be_is_not_written,
@@ -215,6 +216,35 @@ async fn a_whole_fork_under_fresh_ids_has_the_same_tree(bed: TestService) {
         .filter_map(|end| end["label"].as_str())
         .collect();
     assert_eq!(labels, ["here"], "the label names the copy");
+}
+
+async fn a_fork_of_a_branch_has_the_labels_of_its_own_entries_only(bed: TestService) {
+    let id = bed.create(json!({})).await;
+    let a = bed.say(&id, "a").await;
+    let b = bed.say(&id, "b").await;
+    bed.append(&id, json!({"message": user("c"), "parent_id": a})).await;
+    for (entry, label) in [(&b, "elsewhere"), (&a, "here")] {
+        let request = json!({"session_id": id, "entry_id": entry, "label": label});
+        bed.ok("session::set-label", request).await;
+    }
+    bed.say(&id, "d").await;
+    for keep_ids in [false, true] {
+        let request = json!({"session_id": id, "keep_ids": keep_ids});
+        let fork = bed.ok("session::fork", request).await;
+        let fork = fork["session_id"].as_str().unwrap();
+        assert_eq!(bed.texts(fork).await, ["a", "c", "d"]);
+        let path = bed.ok("session::path", json!({"session_id": fork})).await;
+        let request = json!({"session_id": fork, "custom_type": "bough.label"});
+        let found = bed.ok("session::entries", request).await;
+        let labels: Vec<_> = found["entries"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| &item["custom"]["data"])
+            .collect();
+        let first = &path["messages"][0]["entry_id"];
+        assert_eq!(labels, [&json!({"label": "here", "target_id": first})]);
+    }
 }
 
 async fn the_leaf_moves_anywhere_and_appends_follow_it(bed: TestService) {

@@ -29,6 +29,7 @@ mod openai_usage;
 mod phi;
 mod pi;
 mod pi_lines;
+mod pi_short;
 mod read;
 mod response;
 mod write;
@@ -44,6 +45,7 @@ pub use check::FormatError;
 pub use conversation::{Conversation, context_to_format, conversation_to_format};
 pub(crate) use pi_lines::compacted_system_message;
 pub use pi_lines::compacted_system_prompt;
+pub use pi_short::pi_message_in_short;
 
 use crate::lossy_json::lossy_json;
 use crate::revision::Finish;

@@ -193,6 +193,9 @@ pub(crate) fn replay(workload: &Workload, place: &[usize], rules: &ImageRules) -
     replay.words
 }
 
+/// The verdict on an image with nothing wrong.
+const WELL: &str = "every promise is kept";
+
 struct Replay<'a> {
     scale: Scale,
     place: &'a [usize],
@@ -252,6 +255,7 @@ impl Replay<'_> {
         for step in disk.recording().steps() {
             self.line(&format!("judge: {step}"));
         }
-        self.line(&format!("verdict, ending with {ending:?}: {verdict:?}"));
+        let verdict = verdict.map_or_else(|verdict| verdict.to_string(), |()| WELL.to_owned());
+        self.line(&format!("verdict, ending with {ending:?}: {verdict}"));
     }
 }

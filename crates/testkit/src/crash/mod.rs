@@ -24,15 +24,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use workload::Workload;
 
+use crate::ImageRules;
+
 /// Repeats one failure, in words.
 #[must_use]
 pub fn replay(place: &str, seed: u64) -> String {
+    replay_under(&plan::rules(seed), place)
+}
+
+/// The same under the rules that the failure was found with.
+fn replay_under(rules: &ImageRules, place: &str) -> String {
     let mut parts = place.split(':');
     let name = parts.next().unwrap_or_default();
     let numbers: Vec<usize> = parts.filter_map(|part| part.parse().ok()).collect();
     let (name, rules) = match name.strip_prefix(plan::EVERY_BYTE) {
-        Some(name) => (name, plan::rules(seed).torn_at_every_byte()),
-        None => (name, plan::rules(seed)),
+        Some(name) => (name, rules.clone().torn_at_every_byte()),
+        None => (name, rules.clone()),
     };
     match plan::history_named(name) {
         Some(workload) => cuts::replay(&workload, &numbers, &rules),
