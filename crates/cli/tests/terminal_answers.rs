@@ -292,49 +292,107 @@ fn recorded_events(session: &str) -> String {
     events.iter().map(|event| format!("{event}\n")).collect()
 }
 
+/// A conversation with its id, a recording and a session in the trash.
 #[cfg(unix)]
-#[test]
-fn a_disk_that_is_full_can_be_read() {
+fn one_of_each() -> (Place, String) {
     let (place, session, _) = one_conversation();
     place.ok(&["fork", &session]);
     place.ok(&["rm", "last", "--yes"]);
     let events = recorded_events("rec-1");
     std::fs::write(place.file("events.jsonl"), events).unwrap();
     place.ok(&["record", &place.file("events.jsonl").display().to_string()]);
-    for is_catalogue_there in [true, false] {
-        if !is_catalogue_there {
-            for name in ["catalogue.sqlite", "catalogue.sqlite-wal", "catalogue.sqlite-shm"] {
-                drop(std::fs::remove_file(place.data_dir().join(name)));
-            }
-        }
-        let listed = on_a_full_disk(&place, &["ls", "--json"]);
-        assert_eq!(listed.code, 0, "{listed:?}");
-        let listed: Value = serde_json::from_str(&listed.out).unwrap();
-        let listed = listed["sessions"].as_array().unwrap();
-        assert!(listed.iter().any(|row| row["session_id"] == json!(session)), "{listed:?}");
-        for args in [
-            &["show", "last"][..],
-            &["tail", "Date parser"],
-            &["tree", &session, "--print"],
-            &["usage"],
-            &["usage", &session],
-            &["context", &session],
-            &["export", &session, "--format", "md"],
-            &["restore", "--list"],
-            &["verify"],
-            &["compact", &session, "--keep-recent", "5", "--dry-run"],
-            &["search", "parser"],
-            &["replay", "rec-1"],
-            &["show", "rec-1", "--loops"],
-        ] {
-            let done = on_a_full_disk(&place, args);
-            assert_eq!(done.code, 0, "{args:?}: {done:?}");
-            assert!(!done.out.is_empty(), "{args:?}");
-        }
-        let refused = on_a_full_disk(&place, &["rename", &session, "New"]);
-        assert_eq!(refused.code, 1, "{refused:?}");
+    (place, session)
+}
+
+/// Every command that reads answers, and one that writes is refused.
+#[cfg(unix)]
+fn can_only_be_read(session: &str, run: impl Fn(&[&str]) -> common::Answered) {
+    let listed = run(&["ls", "--json"]);
+    assert_eq!(listed.code, 0, "{listed:?}");
+    let listed: Value = serde_json::from_str(&listed.out).unwrap();
+    let listed = listed["sessions"].as_array().unwrap();
+    assert!(listed.iter().any(|row| row["session_id"] == json!(session)), "{listed:?}");
+    for args in [
+        &["show", "last"][..],
+        &["tail", "Date parser"],
+        &["tree", session, "--print"],
+        &["usage"],
+        &["usage", session],
+        &["context", session],
+        &["export", session, "--format", "md"],
+        &["restore", "--list"],
+        &["verify"],
+        &["compact", session, "--keep-recent", "5", "--dry-run"],
+        &["search", "parser"],
+        &["replay", "rec-1"],
+        &["show", "rec-1", "--loops"],
+    ] {
+        let done = run(args);
+        assert_eq!(done.code, 0, "{args:?}: {done:?}");
+        assert!(!done.out.is_empty(), "{args:?}");
     }
+    let refused = run(&["rename", session, "New"]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+}
+
+#[cfg(unix)]
+fn remove_catalogue(place: &Place) {
+    for name in ["catalogue.sqlite", "catalogue.sqlite-wal", "catalogue.sqlite-shm"] {
+        drop(std::fs::remove_file(place.data_dir().join(name)));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_disk_that_is_full_can_be_read() {
+    let (place, session) = one_of_each();
+    can_only_be_read(&session, |args| on_a_full_disk(&place, args));
+    remove_catalogue(&place);
+    can_only_be_read(&session, |args| on_a_full_disk(&place, args));
     assert_eq!(place.json(&["show", &session])["session"]["title"], "Date parser");
+}
+
+/// The id of a user who owns nothing and has no rights.
+#[cfg(unix)]
+const NOBODY: u32 = 65_534;
+
+/// The program as a user who may only read the data directory. No rights hold back the superuser, so for that one it
+/// runs as another user.
+#[cfg(unix)]
+fn without_write_rights(place: &Place) -> impl Fn(&[&str]) -> common::Answered {
+    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::process::CommandExt;
+    let is_superuser = std::fs::metadata(place.path()).unwrap().uid() == 0;
+    let copy = place.file("bough");
+    std::fs::copy(env!("CARGO_BIN_EXE_bough"), &copy).unwrap();
+    let path = place.path().display().to_string();
+    if is_superuser {
+        let owner = NOBODY.to_string();
+        assert!(Command::new("chown").args(["-R", &owner, &path]).status().unwrap().success());
+    }
+    assert!(Command::new("chmod").args(["-R", "a-w", &path]).status().unwrap().success());
+    move |args| {
+        let mut command = Command::new(&copy);
+        if is_superuser {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command.args(args).current_dir("/").env_clear().envs(place.environment());
+        command.stdin(Stdio::null()).output().map(answered).unwrap()
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_directory_without_write_rights_can_be_read() {
+    for is_catalogue_there in [true, false] {
+        let (place, session) = one_of_each();
+        if !is_catalogue_there {
+            remove_catalogue(&place);
+        }
+        can_only_be_read(&session, without_write_rights(&place));
+        let path = place.path().display().to_string();
+        assert!(Command::new("chmod").args(["-R", "u+w", &path]).status().unwrap().success());
+    }
 }
 
 #[test]

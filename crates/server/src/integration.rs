@@ -76,6 +76,7 @@ the HTTP API. This page is made from the program's own tables; `bough --manifest
   braces are part of the path, the rest is the query of `GET` and `DELETE` and the body of the others.
 - Events are delivered at least once and not always in order: keep the highest `revision` of a message, and follow
   `parent_id` for the order of a transcript. A subscriber that comes back within an hour, with any id, goes on where it was.
+  One that comes back later starts at the present, and the log and `bough_gaps_total` report a gap.
 - Events come twice if their call was not answered when a connection or a process ended. When another store takes the place
   of the old one, every session in it is replayed; a subscriber that leaves during the replay gets all of it again. The
   adapters `fs` and `memory` count changes only while the process runs: after a restart they count as another store for a

@@ -191,6 +191,9 @@ pub const EVENT_RETRY_PAUSE: Duration = Duration::from_millis(200);
 pub const BINDING_KEPT_FOR: Duration = Duration::from_secs(3600);
 /// Bindings of one bus whose position is kept; those whose connections ended first are dropped first.
 pub const BINDINGS_KEPT_MAX: usize = 10_000;
+/// Bindings of one bus that are known though their position was dropped, so that they get a gap when they come back; the
+/// oldest are forgotten first.
+pub const BINDINGS_DROPPED_MAX: usize = 10_000;
 /// How often positions are dropped that were kept long enough.
 pub const BINDINGS_SWEPT_EVERY: Duration = Duration::from_secs(60);
 /// How often the positions that moved are written. After a kill, the events of this time may be delivered again.

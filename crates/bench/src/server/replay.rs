@@ -28,6 +28,8 @@ const SESSIONS: usize = 73;
 const MESSAGES: usize = 100;
 /// The time between two messages that are written during the replay.
 const PAUSE: Duration = Duration::from_millis(20);
+/// How many messages are written after the replay.
+const MESSAGES_AFTER: usize = 50;
 /// How long the whole may take.
 const PATIENCE: Duration = Duration::from_secs(180);
 
@@ -64,10 +66,43 @@ async fn measure(http: SocketAddr, bus: SocketAddr) -> Outcome<Vec<Row>> {
     let seconds = heard.ended()?.duration_since(began).as_secs_f64();
     let rate = as_f64(SESSIONS * MESSAGES) / seconds;
     let slowest = heard.slowest_delay(&written)?;
+    let after = append_after(&mut client, &heard).await?;
+    let quiet = heard.slowest_delay(&after)?;
+    let read = read_all(&mut client).await?;
     Ok(vec![
-        Row::new("replay over a bridge", "messages/s", rate),
-        Row::new("replay over a bridge: slowest live event", "ms", slowest * 1000.0),
+        Row::new("replay over a bridge", "messages/s", rate).beside("reading over HTTP", read),
+        Row::new("replay over a bridge: slowest live event", "ms", slowest * 1000.0)
+            .beside("without a replay", quiet * 1000.0),
     ])
+}
+
+/// Messages that are written when the replay is over, for comparison.
+async fn append_after(client: &mut HttpClient, heard: &Heard) -> Outcome<HashMap<String, Instant>> {
+    let mut written = HashMap::new();
+    for number in 0..MESSAGES_AFTER {
+        let name = format!("live-after-{number}");
+        client.append("s-0", &message(&name)).await?;
+        written.insert(name, Instant::now());
+        tokio::time::sleep(PAUSE).await;
+    }
+    let began = Instant::now();
+    while !heard.has_all(&written)? && began.elapsed() < PATIENCE {
+        tokio::time::sleep(PAUSE).await;
+    }
+    Ok(written)
+}
+
+/// How many messages a second a client of the main reads that does nothing but read them: no replay is faster.
+async fn read_all(client: &mut HttpClient) -> Outcome<f64> {
+    let began = Instant::now();
+    for session in 0..SESSIONS {
+        let path = format!("/v1/sessions/s-{session}/messages?limit={MESSAGES}");
+        let page = client.ask("GET", &path, "").await?;
+        if session > 0 && page.matches("old-").count() != MESSAGES {
+            return Err("a page lacks messages".into());
+        }
+    }
+    Ok(as_f64(SESSIONS * MESSAGES) / began.elapsed().as_secs_f64())
 }
 
 async fn fill(client: &mut HttpClient) -> Outcome<()> {
@@ -138,6 +173,11 @@ impl Heard {
     fn ended(&self) -> Outcome<Instant> {
         let ended = *self.ended.lock().map_err(|_| "a call failed")?;
         ended.ok_or_else(|| "the replay has not ended".into())
+    }
+
+    fn has_all(&self, written: &HashMap<String, Instant>) -> Outcome<bool> {
+        let live = self.live.lock().map_err(|_| "a call failed")?;
+        Ok(written.keys().all(|name| live.contains_key(name)))
     }
 
     /// The longest time from the acknowledgement of a message until it came, in seconds. The newest may still be on its way.

@@ -42,7 +42,7 @@ impl Local {
         let recovered =
             recovered.iter().map(|(session, done)| recovery_text(session, done)).collect();
         let service = Service::new(Arc::new(served.clone()), clock.clone(), entropy);
-        let index = NativeIndex::in_folder(disk, &data_dir, clock);
+        let index = NativeIndex::for_one_command(disk, &data_dir, clock);
         let index = index.map_err(|error| refused(&data_dir, &error))?;
         service.set_search_index(Some(Arc::new(index)));
         let scope = Scope::owner();

@@ -28,6 +28,8 @@ pub(super) struct Connections {
     is_unwritable: AtomicBool,
     /// This process has written to the file.
     has_written: AtomicBool,
+    /// The index goes on in memory also if the disk becomes full after it was written.
+    is_for_one_command: bool,
     /// Whether this process has the lock.
     is_locked: AtomicBool,
     /// Opened at the first use: most programs that could search never do.
@@ -54,10 +56,15 @@ impl Connections {
             file,
             is_unwritable: AtomicBool::new(false),
             has_written: AtomicBool::new(false),
+            is_for_one_command: false,
             is_locked: AtomicBool::new(false),
             writer: Mutex::new(in_memory.map(|connection| Opened { connection, id: None })),
             readers: Mutex::default(),
         }
+    }
+
+    pub(super) fn for_one_command(file: IndexFile) -> Self {
+        Self { is_for_one_command: true, ..Self::new(Some(file), None) }
     }
 
     /// The file that the index is in; none where it is in memory.
@@ -70,10 +77,11 @@ impl Connections {
         self.has_written.store(true, Ordering::Release);
     }
 
-    /// Goes on in memory if the disk takes no writing; says whether it did. An index that has been written stays in its
-    /// file: the disk may have space again, and all of it may not fit into memory.
+    /// Goes on in memory if the disk takes no writing; says whether it did. In a server, an index that has been written
+    /// stays in its file: the disk may have space again, and all of it may not fit into memory.
     fn leave_file(&self, slot: &mut Option<Opened>) -> Result<bool, SearchError> {
-        if self.file().is_none() || self.has_written.load(Ordering::Acquire) {
+        let stays = self.has_written.load(Ordering::Acquire) && !self.is_for_one_command;
+        if self.file().is_none() || stays {
             return Ok(false);
         }
         *slot = Some(Opened { connection: open_in_memory()?, id: None });

@@ -72,8 +72,18 @@ impl NativeIndex {
         folder: &std::path::Path,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, SearchError> {
-        let name = RelPath::parse(INDEX_FILE).map_err(std::io::Error::from)?;
-        Ok(Self::new(IndexFile { disk, name, path: folder.join(INDEX_FILE), clock }))
+        Ok(Self::new(file_in(disk, folder, clock)?))
+    }
+
+    /// The index of a data directory, for a process that ends after one command. If the disk becomes full while it is
+    /// written, it goes on in memory, so that the command can answer.
+    pub fn for_one_command(
+        disk: Arc<dyn Disk>,
+        folder: &std::path::Path,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, SearchError> {
+        let file = file_in(disk, folder, clock)?;
+        Ok(Self { inner: Arc::new(Connections::for_one_command(file)) })
     }
 
     /// An index that lasts as long as the process.
@@ -100,6 +110,15 @@ impl NativeIndex {
         let inner = self.inner.clone();
         off_worker(move || inner.with_reader(work)).await
     }
+}
+
+fn file_in(
+    disk: Arc<dyn Disk>,
+    folder: &std::path::Path,
+    clock: Arc<dyn Clock>,
+) -> Result<IndexFile, SearchError> {
+    let name = RelPath::parse(INDEX_FILE).map_err(std::io::Error::from)?;
+    Ok(IndexFile { disk, name, path: folder.join(INDEX_FILE), clock })
 }
 
 #[async_trait]
@@ -173,4 +192,37 @@ async fn off_worker<T: Send + 'static>(
 ) -> Result<T, SearchError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| Err(SearchError::Unavailable { reason: error.to_string() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use bough_platform::Platform;
+
+    use super::*;
+
+    /// An index that was written, on a disk that is full then.
+    async fn on_a_disk_that_became_full(index: &NativeIndex) -> Result<(), SearchError> {
+        let batch = |cursor: String| IndexBatch { cursor: Some(cursor), ..IndexBatch::default() };
+        index.apply(batch("first".to_owned())).await?;
+        index.write(|writer| Ok(writer.pragma_update(None, "max_page_count", 1)?)).await?;
+        let expected_cursor = Some("first".to_owned());
+        index.apply(IndexBatch { expected_cursor, ..batch("x".repeat(1_000_000)) }).await
+    }
+
+    #[tokio::test]
+    async fn a_command_searches_a_disk_that_becomes_full_meanwhile() {
+        let folder = tempfile::tempdir().unwrap();
+        let Platform { disk, clock, .. } = Platform::system(folder.path()).unwrap();
+        let index =
+            NativeIndex::for_one_command(disk.clone(), folder.path(), clock.clone()).unwrap();
+        let full = on_a_disk_that_became_full(&index).await;
+        assert!(matches!(full, Err(SearchError::Conflict)), "{full:?}");
+        assert_eq!(index.cursor().await.unwrap(), None, "everything is to be indexed again");
+        // A server keeps the file, and tries again later.
+        let index = NativeIndex::in_folder(disk, folder.path(), clock).unwrap();
+        index.clear().await.unwrap();
+        let full = on_a_disk_that_became_full(&index).await;
+        assert!(matches!(full, Err(SearchError::Unwritable { .. })), "{full:?}");
+        assert_eq!(index.cursor().await.unwrap().as_deref(), Some("first"));
+    }
 }

@@ -174,9 +174,13 @@ impl Delivering {
     /// Begins at the binding's position, as soon as the store answers. A position that cannot be read is a gap.
     async fn begin(&self) -> Subscription {
         let mut position = self.progress.position();
+        if position == Some(ResumePosition::Dropped) {
+            self.sink().missed(GapReason::TooOld.name());
+            position = None;
+        }
         loop {
             let start = match position.clone() {
-                None => StartAt::Now,
+                None | Some(ResumePosition::Dropped) => StartAt::Now,
                 Some(ResumePosition::Start) if self.filter.session_id.is_some() => StartAt::Start,
                 Some(ResumePosition::Start) => StartAt::Now,
                 Some(ResumePosition::After(cursor)) => StartAt::Resume(cursor),

@@ -17,7 +17,8 @@
 //!   that leaves before its end gets all of it again. So does one whose position is of another store.
 //! - Equal bindings call one function. A new one takes the place that was left last, and a place after which another one
 //!   delivers everything is not kept.
-//! - If the feed no longer reaches back to a position, the [`EventSink`] is notified of a gap.
+//! - If the feed no longer reaches back to a position, or the position was dropped because it was left too long ago or
+//!   there were too many, the [`EventSink`] is notified of a gap.
 
 mod delivery;
 mod identity;

@@ -15,6 +15,8 @@ pub(super) enum ResumePosition {
         /// Where the store was when the replay began; `None` is where it is on resuming.
         after: Option<FeedCursor>,
     },
+    /// At the present: its position was not kept any longer, so it has missed events.
+    Dropped,
 }
 
 impl From<Option<FeedCursor>> for ResumePosition {

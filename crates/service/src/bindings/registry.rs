@@ -11,12 +11,14 @@ use tokio::task::AbortHandle;
 
 use super::EventSink;
 use super::delivery::Delivering;
+use super::progress::ResumePosition;
 use super::spec::BindingSpec;
 use super::stored_bindings::{StoredBinding, StoredBindings};
-use super::table::{Claim, Hold, Slot, Table};
+use super::table::{Claim, Hold, Left, Slot, Table};
 use crate::feed::EventFilter;
 use crate::limits::{
-    BINDING_KEPT_FOR, BINDINGS_KEPT_MAX, BINDINGS_SWEPT_EVERY, BINDINGS_WRITTEN_EVERY,
+    BINDING_KEPT_FOR, BINDINGS_DROPPED_MAX, BINDINGS_KEPT_MAX, BINDINGS_SWEPT_EVERY,
+    BINDINGS_WRITTEN_EVERY,
 };
 use crate::scope::Scope;
 use crate::service::Service;
@@ -93,9 +95,9 @@ impl Bindings {
         let mut table = Table::default();
         let now = clock.now_ms();
         for written in stored.read().await? {
-            let Some(position) = written.position() else { continue };
             // It was held when the last process ended, so it is free since then.
-            let hold = Hold::Left { since_ms: written.left_ms.unwrap_or(now), position };
+            let since_ms = written.left_ms.unwrap_or(now);
+            let hold = Hold::Left { since_ms, position: written.position() };
             let StoredBinding { spec, ordinal, trigger_id, .. } = written;
             table.restore(spec, Slot { ordinal, trigger_id, hold });
         }
@@ -185,7 +187,7 @@ impl Bindings {
 impl std::fmt::Debug for Bindings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Bindings")
-            .field("known", &self.0.lock().table.len())
+            .field("kept", &self.0.lock().table.kept())
             .finish_non_exhaustive()
     }
 }
@@ -258,20 +260,38 @@ impl Inner {
     fn drop_old(&self) {
         let kept_ms = i64::try_from(BINDING_KEPT_FOR.as_millis()).unwrap_or(i64::MAX);
         let mut state = self.lock();
-        for (spec, ordinal) in state.table.left_before(self.clock.now_ms().saturating_sub(kept_ms))
-        {
-            state.table.remove(&spec, ordinal);
-            self.stored.remove(&spec, ordinal);
+        let before = self.clock.now_ms().saturating_sub(kept_ms);
+        for left in state.table.left_before(before) {
+            self.drop_position(&mut state.table, &left);
         }
+        self.forget_surplus(&mut state.table);
     }
 
     /// Drops positions of free bindings while there are too many.
     fn drop_surplus(&self) {
         let mut state = self.lock();
-        while state.table.len() > BINDINGS_KEPT_MAX {
-            let Some((spec, ordinal)) = state.table.left_longest() else { return };
+        while state.table.kept() > BINDINGS_KEPT_MAX {
+            let Some(left) = state.table.left_longest() else { break };
             tracing::warn!("too many bindings left; the position of the oldest is dropped");
-            state.table.remove(&spec, ordinal);
+            self.drop_position(&mut state.table, &left);
+        }
+        self.forget_surplus(&mut state.table);
+    }
+
+    /// Drops the position of a free binding. The binding stays known, so that it gets a gap when it comes back.
+    fn drop_position(&self, table: &mut Table, Left { spec, ordinal, since_ms }: &Left) {
+        let (ordinal, since_ms) = (*ordinal, *since_ms);
+        let Some(slot) = table.get(spec, ordinal) else { return };
+        let (position, named) = (ResumePosition::Dropped, (ordinal, slot.trigger_id.as_str()));
+        self.stored.put(&StoredBinding::new(spec, named, &position, Some(since_ms)), false);
+        table.leave(spec, ordinal, position, since_ms);
+    }
+
+    /// Forgets bindings without a position while there are too many; they are new ones when they come back.
+    fn forget_surplus(&self, table: &mut Table) {
+        while table.dropped() > BINDINGS_DROPPED_MAX {
+            let Some(Left { spec, ordinal, .. }) = table.dropped_longest() else { return };
+            table.remove(&spec, ordinal);
             self.stored.remove(&spec, ordinal);
         }
     }

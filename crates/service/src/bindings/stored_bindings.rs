@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use super::progress::ResumePosition;
 use super::spec::{BindingSpec, digest};
-use crate::limits::BINDINGS_KEPT_MAX;
+use crate::limits::{BINDINGS_DROPPED_MAX, BINDINGS_KEPT_MAX};
 
 /// Documents that are read at a time.
 const PAGE: usize = 1000;
@@ -45,6 +45,9 @@ pub(super) struct StoredBinding {
     /// Whether a new store was being replayed to it: the replay is repeated, then it goes on after the cursor.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     replays: bool,
+    /// Whether its position was dropped, because it was free for too long or because there were too many.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    dropped: bool,
     /// Since when it is free; absent while it is held.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) left_ms: Option<i64>,
@@ -61,22 +64,27 @@ impl StoredBinding {
             ResumePosition::Start => (None, false),
             ResumePosition::After(cursor) => (Some(cursor), false),
             ResumePosition::Replaying { after } => (after.as_ref(), true),
+            ResumePosition::Dropped => (None, false),
         };
+        let dropped = *position == ResumePosition::Dropped;
         let cursor = cursor.map(ToString::to_string);
         let (spec, trigger_id) = (spec.clone(), trigger_id.to_owned());
-        Self { spec, ordinal, trigger_id, cursor, replays, left_ms }
+        Self { spec, ordinal, trigger_id, cursor, replays, dropped, left_ms }
     }
 
-    /// The position; `None` if this version cannot read it.
-    pub(super) fn position(&self) -> Option<ResumePosition> {
+    /// The position. One that this version cannot read counts as dropped.
+    pub(super) fn position(&self) -> ResumePosition {
         let cursor = self.cursor.as_ref().map(|text| text.parse());
+        if self.dropped {
+            return ResumePosition::Dropped;
+        }
         if self.replays {
             let after = cursor.and_then(Result::ok);
-            return Some(ResumePosition::Replaying { after });
+            return ResumePosition::Replaying { after };
         }
         match cursor {
-            None => Some(ResumePosition::Start),
-            Some(cursor) => cursor.ok().map(ResumePosition::After),
+            None => ResumePosition::Start,
+            Some(cursor) => cursor.map_or(ResumePosition::Dropped, ResumePosition::After),
         }
     }
 }
@@ -91,7 +99,7 @@ impl StoredBindings {
     pub(super) async fn read(&self) -> Result<Vec<StoredBinding>, SharedStateError> {
         let mut found = Vec::new();
         let mut after: Option<String> = None;
-        while found.len() < BINDINGS_KEPT_MAX {
+        while found.len() < BINDINGS_KEPT_MAX + BINDINGS_DROPPED_MAX {
             let page = self.shared.list(&self.prefix, after.as_deref(), PAGE).await?;
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());

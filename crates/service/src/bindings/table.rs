@@ -11,6 +11,8 @@ use super::spec::BindingSpec;
 pub(super) struct Table {
     slots: HashMap<BindingSpec, Vec<Slot>>,
     count: usize,
+    /// How many of them are known only by what they asked for, because their positions were dropped.
+    dropped: usize,
 }
 
 /// One binding: a spec and an ordinal.
@@ -31,6 +33,20 @@ pub(super) enum Hold {
     Left { since_ms: i64, position: ResumePosition },
 }
 
+impl Slot {
+    fn is_dropped(&self) -> bool {
+        matches!(self.hold, Hold::Left { position: ResumePosition::Dropped, .. })
+    }
+}
+
+/// A binding that is free, and since when.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Left {
+    pub(super) spec: BindingSpec,
+    pub(super) ordinal: u32,
+    pub(super) since_ms: i64,
+}
+
 /// What a registration got.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Claim {
@@ -43,8 +59,14 @@ pub(super) enum Claim {
 }
 
 impl Table {
-    pub(super) const fn len(&self) -> usize {
-        self.count
+    /// Bindings that are held or have a position.
+    pub(super) const fn kept(&self) -> usize {
+        self.count - self.dropped
+    }
+
+    /// Bindings whose positions were dropped.
+    pub(super) const fn dropped(&self) -> usize {
+        self.dropped
     }
 
     /// Gives a binding to a registration: the one with its trigger id, else the free one that was left last, else a new
@@ -64,7 +86,10 @@ impl Table {
             let ordinal = slot.ordinal;
             return match std::mem::replace(&mut slot.hold, Hold::Held(holder)) {
                 Hold::Held(from) => Claim::Taken { ordinal, from },
-                Hold::Left { position, .. } => Claim::Resumed { ordinal, position },
+                Hold::Left { position, .. } => {
+                    self.dropped -= usize::from(position == ResumePosition::Dropped);
+                    Claim::Resumed { ordinal, position }
+                }
             };
         }
         let is_free = |ordinal: &u32| slots.iter().all(|slot| slot.ordinal != *ordinal);
@@ -77,6 +102,7 @@ impl Table {
 
     /// Puts in a binding that was found in storage.
     pub(super) fn restore(&mut self, spec: BindingSpec, slot: Slot) {
+        self.dropped += usize::from(slot.is_dropped());
         self.slots.entry(spec).or_default().push(slot);
         self.count += 1;
     }
@@ -94,43 +120,51 @@ impl Table {
         position: ResumePosition,
         since_ms: i64,
     ) {
-        let slots = self.slots.get_mut(spec);
-        let slot = slots.and_then(|slots| slots.iter_mut().find(|slot| slot.ordinal == ordinal));
-        if let Some(slot) = slot {
-            slot.hold = Hold::Left { since_ms, position };
-        }
+        let Some(slots) = self.slots.get_mut(spec) else { return };
+        let Some(slot) = slots.iter_mut().find(|slot| slot.ordinal == ordinal) else { return };
+        self.dropped -= usize::from(slot.is_dropped());
+        slot.hold = Hold::Left { since_ms, position };
+        self.dropped += usize::from(slot.is_dropped());
     }
 
     pub(super) fn remove(&mut self, spec: &BindingSpec, ordinal: u32) {
         let Some(slots) = self.slots.get_mut(spec) else { return };
-        let before = slots.len();
-        slots.retain(|slot| slot.ordinal != ordinal);
-        self.count -= before - slots.len();
+        for removed in slots.extract_if(.., |slot| slot.ordinal == ordinal) {
+            self.count -= 1;
+            self.dropped -= usize::from(removed.is_dropped());
+        }
         if slots.is_empty() {
             self.slots.remove(spec);
         }
     }
 
-    /// Bindings that have been free since before a time.
-    pub(super) fn left_before(&self, time_ms: i64) -> Vec<(BindingSpec, u32)> {
-        let is_old =
-            |slot: &&Slot| matches!(slot.hold, Hold::Left { since_ms, .. } if since_ms < time_ms);
-        let all = self.slots.iter().flat_map(|(spec, slots)| {
-            slots.iter().filter(is_old).map(move |slot| (spec.clone(), slot.ordinal))
-        });
-        all.collect()
+    /// Bindings that have a position and have been free since before a time.
+    pub(super) fn left_before(&self, time_ms: i64) -> Vec<Left> {
+        let kept = self.left().filter(|(slot, _)| !slot.is_dropped());
+        kept.filter(|(_, left)| left.since_ms < time_ms).map(|(_, left)| left).collect()
     }
 
-    /// The binding that has been free for the longest time.
-    pub(super) fn left_longest(&self) -> Option<(BindingSpec, u32)> {
+    /// The binding with a position that has been free for the longest time.
+    pub(super) fn left_longest(&self) -> Option<Left> {
+        let kept = self.left().filter(|(slot, _)| !slot.is_dropped());
+        kept.map(|(_, left)| left).min_by_key(|left| left.since_ms)
+    }
+
+    /// The binding without a position that has been free for the longest time.
+    pub(super) fn dropped_longest(&self) -> Option<Left> {
+        let dropped = self.left().filter(|(slot, _)| slot.is_dropped());
+        dropped.map(|(_, left)| left).min_by_key(|left| left.since_ms)
+    }
+
+    fn left(&self) -> impl Iterator<Item = (&Slot, Left)> {
         let all =
             self.slots.iter().flat_map(|(spec, slots)| slots.iter().map(move |slot| (spec, slot)));
-        let left = all.filter_map(|(spec, slot)| match slot.hold {
-            Hold::Left { since_ms, .. } => Some((since_ms, spec, slot.ordinal)),
+        all.filter_map(|(spec, slot)| match slot.hold {
+            Hold::Left { since_ms, .. } => {
+                Some((slot, Left { spec: spec.clone(), ordinal: slot.ordinal, since_ms }))
+            }
             Hold::Held(_) => None,
-        });
-        left.min_by_key(|(since_ms, ..)| *since_ms)
-            .map(|(_, spec, ordinal)| (spec.clone(), ordinal))
+        })
     }
 }
 
@@ -158,7 +192,7 @@ mod tests {
         let resumed = Claim::Resumed { ordinal: 0, position: position(1) };
         assert_eq!(table.claim(&spec("f"), "another id", 2), resumed);
         assert_eq!(table.claim(&spec("g"), "another id", 3), Claim::New { ordinal: 0 });
-        assert_eq!(table.len(), 2);
+        assert_eq!(table.kept(), 2);
     }
 
     #[test]
@@ -207,8 +241,31 @@ mod tests {
         }
         table.leave(&spec("f"), 0, ResumePosition::Start, 20);
         table.leave(&spec("g"), 0, ResumePosition::Start, 10);
-        assert_eq!(table.left_longest(), Some((spec("g"), 0)));
-        assert_eq!(table.left_before(20), [(spec("g"), 0)]);
+        let g = || Left { spec: spec("g"), ordinal: 0, since_ms: 10 };
+        assert_eq!(table.left_longest(), Some(g()));
+        assert_eq!(table.left_before(20), [g()]);
         assert_eq!(table.left_before(21).len(), 2);
+        table.leave(&spec("g"), 0, ResumePosition::Dropped, 10);
+        assert_eq!(table.left_longest().map(|left| left.spec), Some(spec("f")));
+        assert_eq!(table.left_before(21).len(), 1);
+        assert_eq!(table.dropped_longest(), Some(g()));
+    }
+
+    #[test]
+    fn bindings_without_a_position_are_counted_apart() {
+        let mut table = Table::default();
+        for (holder, function) in ["f", "g", "h"].into_iter().enumerate() {
+            table.claim(&spec(function), "t", holder as u64);
+            table.leave(&spec(function), 0, ResumePosition::Dropped, 10);
+        }
+        let hold = Hold::Left { since_ms: 1, position: ResumePosition::Dropped };
+        table.restore(spec("i"), Slot { ordinal: 0, trigger_id: "t".to_owned(), hold });
+        assert_eq!((table.kept(), table.dropped()), (0, 4));
+        table.leave(&spec("f"), 0, ResumePosition::Dropped, 20);
+        table.remove(&spec("g"), 0);
+        assert_eq!((table.kept(), table.dropped()), (0, 3));
+        let resumed = Claim::Resumed { ordinal: 0, position: ResumePosition::Dropped };
+        assert_eq!(table.claim(&spec("h"), "another id", 9), resumed);
+        assert_eq!((table.kept(), table.dropped()), (1, 2));
     }
 }

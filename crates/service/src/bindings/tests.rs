@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::{BindingId, BindingRequest, BindingSpec, Bindings, Called, EventSink};
-use crate::limits::{EVENT_CALLS_MAX, EVENT_REPLAY_CALLS_MAX};
+use crate::limits::{BINDINGS_KEPT_MAX, EVENT_CALLS_MAX, EVENT_REPLAY_CALLS_MAX};
 use crate::{EventFilter, EventKind, FeedEvent, Scope, Service};
 
 /// A function that notes the titles of sessions that were created.
@@ -116,9 +116,18 @@ fn service() -> Service {
 }
 
 async fn bind(bindings: &Bindings, trigger_id: &str, function: &Arc<Function>) -> BindingId {
+    bind_function(bindings, "ui::on", trigger_id, function).await
+}
+
+async fn bind_function(
+    bindings: &Bindings,
+    function_id: &str,
+    trigger_id: &str,
+    function: &Arc<Function>,
+) -> BindingId {
     let filter = EventFilter::parse(EventKind::Created, &Value::Null).unwrap();
     let registered = bindings.register(BindingRequest {
-        spec: BindingSpec::new("session::created", "ui::on", "", &Value::Null),
+        spec: BindingSpec::new("session::created", function_id, "", &Value::Null),
         trigger_id: trigger_id.to_owned(),
         scope: Scope::owner(),
         filter,
@@ -211,12 +220,74 @@ async fn a_position_that_was_left_long_ago_is_dropped() {
     world.shared.apply(vec![change], Persistence::ProcessExit).await.unwrap();
     world.create("two").await;
     let bindings = world.bindings().await;
-    while !world.shared.list("bindings/", None, 9).await.unwrap().is_empty() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    world.until_written(|value| value["dropped"] == json!(true)).await;
     bind(&bindings, "t1", &function).await;
     world.create("three").await;
     assert_eq!(function.until(2).await, ["one", "three"]);
+    assert_eq!(*function.gaps.lock().unwrap(), ["too_old"], "it missed `two`");
+    world.until_written(|value| value["dropped"].is_null() && value["cursor"].is_string()).await;
+}
+
+/// A binding that nobody dropped is a new one and missed nothing, also after one that unregistered.
+#[tokio::test]
+async fn a_binding_that_was_unregistered_has_no_gap() {
+    let world = World::new();
+    let function = Function::new();
+    let bindings = world.bindings().await;
+    let bound = bind(&bindings, "t1", &function).await;
+    bindings.unregister(bound);
+    world.create("one").await;
+    bind(&bindings, "t1", &function).await;
+    world.create("two").await;
+    assert_eq!(function.until(1).await, ["two"]);
+    assert!(function.gaps.lock().unwrap().is_empty());
+}
+
+/// Those that left first lose their positions when there are too many, and are told so when they come back.
+#[tokio::test]
+async fn a_position_that_had_to_make_way_is_a_gap() {
+    let world = World::new();
+    let function = Function::new();
+    let bindings = world.bindings().await;
+    let bound = bind(&bindings, "t1", &function).await;
+    bindings.disconnect(bound);
+    world.create("one").await;
+    world.until_written(|value| value["left_ms"].is_number()).await;
+    drop(bindings);
+    let (key, document) = world.shared.list("bindings/", None, 9).await.unwrap().remove(0);
+    let others = (0..BINDINGS_KEPT_MAX).map(|number| {
+        let mut value = document.value.clone();
+        value["spec"]["function_id"] = json!(number.to_string());
+        value["left_ms"] = json!(value["left_ms"].as_i64().unwrap() + 1);
+        Change { key: format!("{key}-{number}"), expected: Expected::Any, value: Some(value) }
+    });
+    world.shared.apply(others.collect(), Persistence::ProcessExit).await.unwrap();
+    let bindings = world.bindings().await;
+    bind_function(&bindings, "another", "t2", &Function::new()).await;
+    bind(&bindings, "t1", &function).await;
+    world.create("two").await;
+    assert_eq!(function.until(1).await, ["two"]);
+    assert_eq!(*function.gaps.lock().unwrap(), ["too_old"]);
+}
+
+/// The store keeps a bounded number of changes; a binding whose position is before the first of them is told so.
+#[tokio::test]
+async fn a_position_that_the_feed_does_not_reach_is_a_gap() {
+    let mut world = World::new();
+    let store = MemoryStore::keeping(Arc::new(OsEntropy), 3).unwrap();
+    world.service =
+        Service::new(Arc::new(store), Arc::new(SystemClock::new()), Arc::new(OsEntropy));
+    let function = Function::new();
+    let bindings = world.bindings().await;
+    let bound = bind(&bindings, "t1", &function).await;
+    bindings.disconnect(bound);
+    for number in 0..9 {
+        world.create(&number.to_string()).await;
+    }
+    bind(&bindings, "t1", &function).await;
+    world.create("after").await;
+    function.until_all(&["after".to_owned()]).await;
+    assert_eq!(*function.gaps.lock().unwrap(), ["too_old"]);
 }
 
 #[tokio::test]

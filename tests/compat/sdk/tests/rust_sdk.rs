@@ -1,4 +1,4 @@
-//! The programs of the session-manager readme, with an old and a new Rust SDK, against Bough's own bus.
+//! The programs of the session-manager readme, with three versions of the Rust SDK, against Bough's own bus.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use std::path::Path;
@@ -39,6 +39,8 @@ trait Sdk: Sized + Send + Sync {
 
 struct Sdk019(iii_sdk_0_19::III);
 struct Sdk025(iii_sdk::IIIClient);
+/// A release candidate: it has observers in place of triggers.
+struct Sdk026(iii_sdk_0_26::IIIClient);
 
 macro_rules! sdk {
     ($name:ident, $sdk:ident, $request:path, $error:path, $binding:expr) => {
@@ -104,6 +106,40 @@ sdk!(
     }
 );
 
+#[async_trait]
+impl Sdk for Sdk026 {
+    fn connect(url: &str) -> Self {
+        Self(iii_sdk_0_26::register_worker(url, iii_sdk_0_26::InitOptions::default()))
+    }
+
+    async fn call(&self, function: &str, payload: Value) -> Result<Value, String> {
+        let request = iii_sdk_0_26::CallRequest {
+            function_id: function.to_owned(),
+            payload,
+            action: None,
+            timeout_ms: Some(10_000),
+        };
+        self.0.call(request).await.map_err(|error| error.to_string())
+    }
+
+    fn host(&self, function: &str, handler: Handler) {
+        let answer = move |event: Value| {
+            let answer = handler(event);
+            async move { Ok::<_, iii_sdk_0_26::Error>(answer) }
+        };
+        self.0.register_function(function, iii_sdk_0_26::RegisterFunction::new_async(answer));
+    }
+
+    fn bind(&self, trigger_type: &str, function: &str, config: Value) {
+        let source = iii_sdk_0_26::Source::function(trigger_type).args(config);
+        self.0.observe(source.deliver(iii_sdk_0_26::Deliver::Input), function);
+    }
+
+    async fn end(self) {
+        self.0.shutdown_async().await;
+    }
+}
+
 /// Runs each program with each version.
 macro_rules! programs {
     ($($program:ident),*) => {
@@ -115,6 +151,11 @@ macro_rules! programs {
         mod sdk_0_25 {
             $(#[tokio::test(flavor = "multi_thread")] async fn $program() {
                 super::$program::<super::Sdk025>().await;
+            })*
+        }
+        mod sdk_0_26 {
+            $(#[tokio::test(flavor = "multi_thread")] async fn $program() {
+                super::$program::<super::Sdk026>().await;
             })*
         }
     };
@@ -300,5 +341,39 @@ async fn it_reconnects_and_nothing_is_lost<S: Sdk>() {
     .await;
     assert_eq!(seen.all()[0]["message"]["content"][0]["text"], "again");
     iii.end().await;
+    server.stop().await;
+}
+
+/// What only observers have: the envelope around an event, an answer that says whether they are active, and an end.
+#[tokio::test(flavor = "multi_thread")]
+async fn observers_of_sdk_0_26_are_ready_refused_and_disposed() {
+    use iii_sdk_0_26::{ObserverState, On, Source};
+    let dir = tempfile::tempdir().unwrap();
+    let server = serve(dir.path(), "127.0.0.1:0").await;
+    let Sdk026(iii) = Sdk026::connect(&url(&server));
+    let seen = Seen::default();
+    let sdk = Sdk026(iii.clone());
+    sdk.host_now("ui::created", seen.handler()).await;
+    assert_eq!(iii.engine_supports_observe(), Some(true));
+    let source = Source::function("session::created").args(json!({"metadata": {"owner": "u_1"}}));
+    let observer = iii.observe(source, "ui::created");
+    observer.ready().await.unwrap();
+    for owner in ["u_2", "u_1"] {
+        sdk.ok("session::create", json!({"title": owner, "metadata": {"owner": owner}})).await;
+    }
+    let observed: iii_sdk_0_26::Observed =
+        serde_json::from_value(seen.wait_for(1).await.remove(0)).unwrap();
+    assert_eq!(observed.observer_id, observer.id());
+    assert_eq!(observed.function_id, "session::created");
+    assert_eq!(observed.input.unwrap()["title"], "u_1");
+    let failures = iii.observe(Source::function("session::created").on(On::Error), "ui::created");
+    let refused = failures.ready().await.unwrap_err().to_string();
+    assert!(refused.contains("UNSUPPORTED"), "{refused}");
+    observer.dispose().await.unwrap();
+    assert_eq!(observer.state(), ObserverState::Disposed);
+    sdk.ok("session::create", json!({"title": "late", "metadata": {"owner": "u_1"}})).await;
+    sdk.ok("engine::functions::list", json!({})).await;
+    assert_eq!(seen.all().len(), 1);
+    sdk.end().await;
     server.stop().await;
 }
