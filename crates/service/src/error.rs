@@ -2,6 +2,18 @@ use bough_session::{EntryId, LimitError, Role, SessionId};
 use bough_store::{StoreError, describe_holder};
 use serde_json::{Value, json};
 
+/// What is done about damage.
+const DAMAGE_HINT: &str = "Run `bough verify` to see what is damaged, and `bough salvage` to copy everything that is intact to a new store.";
+
+/// A row for each error: its code, its status, and the next step.
+macro_rules! facts {
+    ($error:expr; $($($pattern:pat_param)|+ => $code:literal $status:literal $hint:literal;)*) => {
+        match $error {
+            $($($pattern)|+ => ($code, $status, $hint),)*
+        }
+    };
+}
+
 /// Why a call failed, by what the caller can do about it.
 ///
 /// [`ServiceError::code`] is stable and meant for programs; [`ServiceError::hint`] says the next step to a
@@ -213,12 +225,15 @@ pub enum ServiceError {
         /// How often the call tried.
         attempts: u32,
     },
-    /// The session is in another program's file, whose format cannot hold this.
-    #[error("a session in another program's file cannot {what}")]
+    /// The store that has the session cannot do this, for example because the session is in another program's file.
+    #[error("this session cannot {what} where it is stored")]
     Unsupported {
         /// What was asked for, as words that follow "cannot".
         what: &'static str,
     },
+    /// This instance stores through another one, which has the search index.
+    #[error("this instance has no search index")]
+    NoSearchIndex,
     /// The active adapter stores elsewhere and may not answer for that store.
     #[error(
         "session::store::* is served only by an authoritative (fs-mode) instance; this instance is \
@@ -268,160 +283,93 @@ impl ServiceError {
     /// A stable name for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
-        match self {
-            Self::NotFound { .. } => "session/not_found",
-            Self::EntryNotFound { .. } => "session/entry_not_found",
-            Self::ParentNotFound { .. } => "session/parent_not_found",
-            Self::InvalidEntryKind { .. } => "session/invalid_entry_kind",
-            Self::DetailsNotSupported { .. } => "session/details_not_supported",
-            Self::EmptyBatch => "session/empty_batch",
-            Self::InvalidCursor { .. } => "session/invalid_cursor",
-            Self::InvalidRequest { .. } => "session/invalid_request",
-            Self::Malformed { .. } => "session/malformed_request",
-            Self::Limit(LimitError::TooLarge { .. }) => "session/too_large",
-            Self::Limit(_) => "session/invalid_request",
-            Self::RecordingGap { .. } | Self::RecordingNotBegun { .. } => "session/recording_gap",
-            Self::RecordingNotOpen { .. } => "session/recording_not_open",
-            Self::LoopNotFound { .. } => "session/loop_not_found",
-            Self::LeafConflict { .. } => "session/leaf_conflict",
-            Self::VersionConflict { .. } => "session/version_conflict",
-            Self::DocumentConflict { .. } => "session/document_conflict",
-            Self::DocumentNotFound { .. } => "session/document_not_found",
-            Self::OtherContent { .. } | Self::KeyReused => "session/other_content",
-            Self::RevisionConflict { .. } => "session/revision_conflict",
-            Self::NotStreaming { .. } => "session/not_streaming",
-            Self::OtherIncarnation { .. } => "session/other_incarnation",
-            Self::Forbidden { .. } => "session/forbidden",
-            Self::UnknownFunction { .. } => "session/function_not_found",
-            Self::NotInTrash { .. } => "session/not_in_trash",
-            Self::AlreadyExists { .. } => "session/already_exists",
-            Self::Locked { .. } => "session/locked",
-            Self::Busy { .. } => "session/busy",
-            Self::Unsupported { .. } => "session/unsupported",
-            Self::NotAuthoritative => "session/not_authoritative",
-            Self::Storage { .. } => "session/storage",
-        }
+        self.facts().0
     }
 
     /// The HTTP status that says the same.
     #[must_use]
     pub fn http_status(&self) -> u16 {
-        match self {
-            Self::InvalidCursor { .. }
-            | Self::InvalidRequest { .. }
-            | Self::Malformed { .. }
-            | Self::Limit(LimitError::Empty { .. } | LimitError::Reserved { .. }) => 400,
-            Self::Forbidden { .. } => 403,
-            Self::NotFound { .. }
-            | Self::EntryNotFound { .. }
-            | Self::DocumentNotFound { .. }
-            | Self::LoopNotFound { .. }
-            | Self::RecordingNotOpen { .. }
-            | Self::NotInTrash { .. }
-            | Self::UnknownFunction { .. } => 404,
-            Self::LeafConflict { .. }
-            | Self::VersionConflict { .. }
-            | Self::DocumentConflict { .. }
-            | Self::RevisionConflict { .. }
-            | Self::NotStreaming { .. }
-            | Self::OtherIncarnation { .. }
-            | Self::AlreadyExists { .. }
-            | Self::RecordingGap { .. }
-            | Self::RecordingNotBegun { .. } => 409,
-            Self::Limit(LimitError::TooLarge { .. }) => 413,
-            Self::ParentNotFound { .. }
-            | Self::OtherContent { .. }
-            | Self::KeyReused
-            | Self::InvalidEntryKind { .. }
-            | Self::DetailsNotSupported { .. }
-            | Self::EmptyBatch => 422,
-            Self::Locked { .. } => 423,
-            Self::Storage { .. } => 500,
-            Self::Unsupported { .. } => 501,
-            Self::Busy { .. } | Self::NotAuthoritative => 503,
-        }
+        self.facts().1
     }
 
     /// The next step, for a person.
     #[must_use]
     pub fn hint(&self) -> &'static str {
-        match self {
-            Self::NotFound { .. } => {
-                "Create it with PUT /v1/sessions/{session_id}, or look for it in GET /v1/trash."
-            }
-            Self::EntryNotFound { .. } => {
-                "List the entries with GET /v1/sessions/{session_id}/messages."
-            }
-            Self::ParentNotFound { .. } => "Leave parent_id out to append at the active leaf.",
-            Self::InvalidEntryKind { .. } => "Append a new custom entry instead.",
-            Self::DetailsNotSupported { .. } => {
-                "Leave details out for user and assistant messages."
-            }
-            Self::EmptyBatch => "Send one message or more.",
-            Self::InvalidCursor { .. } => {
-                "Start again without a cursor, with the same filters on every page."
-            }
-            Self::InvalidRequest { .. } | Self::Malformed { .. } => "See /docs for the fields.",
-            Self::Limit(LimitError::TooLarge { .. }) => {
-                "Send less at once, or keep large content elsewhere and refer to it."
-            }
-            Self::Limit(LimitError::Empty { .. }) => "Use one character or more.",
-            Self::Limit(LimitError::Reserved { .. }) => "Choose another id.",
-            Self::RecordingGap { .. } => "Send the events after that one.",
-            Self::RecordingNotBegun { .. } | Self::RecordingNotOpen { .. } => {
-                "Send the events after the `resume_after` of the last answer again, or all of them with `after` 0; none is stored twice."
-            }
-            Self::LoopNotFound { .. } => "List the loops of the session.",
-            Self::LeafConflict { .. } => {
-                "Read what was appended in the meantime, then append after the new leaf."
-            }
-            Self::VersionConflict { .. } => {
-                "Read the session again, then repeat the change on its present version."
-            }
-            Self::DocumentConflict { .. } => {
-                "Read the document again, then repeat the change on its present version."
-            }
-            Self::DocumentNotFound { .. } => "List the documents with GET /v1/kv/{scope}.",
-            Self::OtherContent { .. } | Self::KeyReused => {
-                "Repeat the request unchanged, or use a new Idempotency-Key or entry_id for different content."
-            }
-            Self::RevisionConflict { .. } => {
-                "Read the entry again, then repeat the change on its present revision."
-            }
-            Self::NotStreaming { .. } => {
-                "Read the message: it was finished or aborted, or it was not begun with `stream`."
-            }
-            Self::OtherIncarnation { .. } => {
-                "Read the session again: what you have is from before it was deleted."
-            }
-            Self::Forbidden { .. } => "Use a token whose scope and rights allow this.",
-            Self::UnknownFunction { .. } => "See /docs for the list of functions.",
-            Self::NotInTrash { .. } => "It was never deleted, or its retention has ended.",
-            Self::AlreadyExists { .. } => {
-                "Delete the session that has the id now; fork it first to keep its content."
-            }
-            Self::Locked { .. } => {
-                "Send the call to the process that holds the session, or close it there."
-            }
-            Self::Busy { .. } => "Try again.",
-            Self::Unsupported { .. } => "Bring it in first: bough migrate FILE.",
-            Self::NotAuthoritative => "Send it to the main instance.",
-            Self::Storage { source: Some(source), .. } if is_damage(source) => {
-                "Run `bough verify` to see what is damaged, and `bough salvage` to copy everything that is intact to a new store."
-            }
-            Self::Storage { .. } => {
-                "See the server's log and /healthz; the call may be repeated with the same entry_id."
-            }
+        if self.is_damage() { DAMAGE_HINT } else { self.facts().2 }
+    }
+
+    /// Code, status and next step of each error.
+    fn facts(&self) -> (&'static str, u16, &'static str) {
+        use LimitError::{Empty, Reserved, TooLarge};
+        facts! { self;
+            Self::NotFound { .. } => "session/not_found" 404
+                "Create it with PUT /v1/sessions/{session_id}, or look for it in GET /v1/trash.";
+            Self::EntryNotFound { .. } => "session/entry_not_found" 404
+                "List the entries with GET /v1/sessions/{session_id}/messages.";
+            Self::ParentNotFound { .. } => "session/parent_not_found" 422 "Leave parent_id out to append at the active leaf.";
+            Self::InvalidEntryKind { .. } => "session/invalid_entry_kind" 422 "Append a new custom entry instead.";
+            Self::DetailsNotSupported { .. } => "session/details_not_supported" 422
+                "Leave details out for user and assistant messages.";
+            Self::EmptyBatch => "session/empty_batch" 422 "Send one message or more.";
+            Self::InvalidCursor { .. } => "session/invalid_cursor" 400
+                "Start again without a cursor, with the same filters on every page.";
+            Self::InvalidRequest { .. } => "session/invalid_request" 400 "See /docs for the fields.";
+            Self::Malformed { .. } => "session/malformed_request" 400 "See /docs for the fields.";
+            Self::Limit(TooLarge { .. }) => "session/too_large" 413
+                "Send less at once, or keep large content elsewhere and refer to it.";
+            Self::Limit(Empty { .. }) => "session/invalid_request" 400 "Use one character or more.";
+            Self::Limit(Reserved { .. }) => "session/invalid_request" 400 "Choose another id.";
+            Self::RecordingGap { .. } => "session/recording_gap" 409 "Send the events after that one.";
+            Self::RecordingNotBegun { .. } => "session/recording_gap" 409
+                "Send the events after the `resume_after` of the last answer again, or all of them with `after` 0; none is stored twice.";
+            Self::RecordingNotOpen { .. } => "session/recording_not_open" 404
+                "Send the events after the `resume_after` of the last answer again, or all of them with `after` 0; none is stored twice.";
+            Self::LoopNotFound { .. } => "session/loop_not_found" 404
+                "List the loops with GET /v1/sessions/{session_id}/loops.";
+            Self::LeafConflict { .. } => "session/leaf_conflict" 409
+                "Read what was appended in the meantime, then append after the new leaf.";
+            Self::VersionConflict { .. } => "session/version_conflict" 409
+                "Read the session again, then repeat the change on its present version.";
+            Self::DocumentConflict { .. } => "session/document_conflict" 409
+                "Read the document again, then repeat the change on its present version.";
+            Self::DocumentNotFound { .. } => "session/document_not_found" 404 "List the documents with GET /v1/kv/{scope}.";
+            Self::OtherContent { .. } | Self::KeyReused => "session/other_content" 422
+                "Repeat the request unchanged, or use a new Idempotency-Key or entry_id for different content.";
+            Self::RevisionConflict { .. } => "session/revision_conflict" 409
+                "Read the entry again, then repeat the change on its present revision.";
+            Self::NotStreaming { .. } => "session/not_streaming" 409
+                "Read the message: it was finished or aborted, or it was not begun with `stream`.";
+            Self::OtherIncarnation { .. } => "session/other_incarnation" 409
+                "Read the session again: what you have is from before it was deleted.";
+            Self::Forbidden { .. } => "session/forbidden" 403 "Use a token whose scope and rights allow this.";
+            Self::UnknownFunction { .. } => "session/function_not_found" 404 "See /docs for the list of functions.";
+            Self::NotInTrash { .. } => "session/not_in_trash" 404 "It was never deleted, or its retention has ended.";
+            Self::AlreadyExists { .. } => "session/already_exists" 409
+                "Delete the session that has the id now; fork it first to keep its content.";
+            Self::Locked { .. } => "session/locked" 423
+                "Send the call to the process that holds the session, or close it there.";
+            Self::Busy { .. } => "session/busy" 503 "Try again.";
+            Self::Unsupported { .. } => "session/unsupported" 501
+                "Store the sessions with the native adapter; `bough migrate FILE` brings in a file of another program.";
+            Self::NoSearchIndex => "session/unsupported" 501 "Ask the main instance, which has the index.";
+            Self::NotAuthoritative => "session/not_authoritative" 503 "Send it to the main instance.";
+            Self::Storage { .. } => "session/storage" 500
+                "See the server's log and /healthz; the call may be repeated with the same entry_id.";
         }
     }
 
     /// Whether the same call may succeed when it is repeated without change.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        if matches!(self, Self::Storage { source: Some(source), .. } if is_damage(source)) {
-            return false;
-        }
-        matches!(self, Self::Locked { .. } | Self::Busy { .. } | Self::Storage { .. })
+        let is_passing =
+            matches!(self, Self::Locked { .. } | Self::Busy { .. } | Self::Storage { .. });
+        is_passing && !self.is_damage()
+    }
+
+    /// Whether the stored data is damaged, so that repeating the call does not help.
+    fn is_damage(&self) -> bool {
+        let Self::Storage { source: Some(source), .. } = self else { return false };
+        matches!(**source, StoreError::Corrupt { .. })
     }
 
     /// Values for programs beside the text, such as the present leaf or the bound that was exceeded.
@@ -462,11 +410,6 @@ impl From<StoreError> for ServiceError {
             other => Self::Storage { reason: without_paths(&other), source: Some(Box::new(other)) },
         }
     }
-}
-
-/// Whether the stored data is damaged, so that repeating the call does not help.
-const fn is_damage(error: &StoreError) -> bool {
-    matches!(error, StoreError::Corrupt { .. })
 }
 
 /// What a caller may know of a failure of the store: its meaning, but no paths on the disk.

@@ -62,7 +62,7 @@ pub(crate) async fn search_status(
     scope: &Scope,
     _: SearchStatusRequest,
 ) -> Result<IndexStatus, ServiceError> {
-    let search = service.search_slot().get().ok_or_else(no_index)?;
+    let search = service.search_slot().get().ok_or(ServiceError::NoSearchIndex)?;
     let runtime = service.runtime();
     search.catch_up(&runtime.store, SEARCH_WAIT).await?;
     status(&search, &runtime, scope).await
@@ -73,13 +73,9 @@ pub(crate) async fn reindex(
     scope: &Scope,
     _: ReindexRequest,
 ) -> Result<IndexStatus, ServiceError> {
-    let search = service.search_slot().get().ok_or_else(no_index)?;
+    let search = service.search_slot().get().ok_or(ServiceError::NoSearchIndex)?;
     search.index.clear().await.map_err(failed)?;
     status(&search, &service.runtime(), scope).await
-}
-
-fn no_index() -> ServiceError {
-    ServiceError::Unsupported { what: "be indexed" }
 }
 
 async fn status(
