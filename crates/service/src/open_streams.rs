@@ -8,7 +8,7 @@
 
 use bough_store::StoreExt;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bough_session::{EntryId, SessionId, hex};
 use bough_store::shared_state::{
@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::ServiceError;
 use crate::limits::OPEN_STREAMS_PER_READ;
+use crate::lock::lock;
 use crate::rules::finish;
 use crate::scope::Scope;
 use crate::service::Service;
@@ -211,8 +212,4 @@ impl Drop for HeldStream {
 
 fn not_noted(error: SharedStateError) -> ServiceError {
     ServiceError::storage(format!("the open streams cannot be noted: {error}"))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,10 +1,11 @@
 //! How the last reload of the configuration ended, and who does the reloading.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
 
 use crate::api::{ReloadOutcome, ReloadStatus};
+use crate::lock::lock;
 use crate::service::Service;
 
 /// Reads the configuration from where it lives and applies it; the server's part of
@@ -34,11 +35,11 @@ pub(crate) struct ReloadState {
 
 impl ReloadState {
     pub(crate) fn status(&self) -> ReloadStatus {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.status).clone()
     }
 
     pub(crate) fn note(&self, outcome: Result<(), String>) {
-        let mut status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut status = lock(&self.status);
         match outcome {
             Ok(()) => {
                 status.last_outcome = ReloadOutcome::Applied;
@@ -53,7 +54,7 @@ impl ReloadState {
     }
 
     pub(crate) fn note_waiting(&self, fields: Vec<String>) {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner).needs_restart = fields;
+        lock(&self.status).needs_restart = fields;
     }
 
     pub(crate) fn set_hook(&self, hook: Arc<dyn Reload>) -> bool {

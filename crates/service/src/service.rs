@@ -1,7 +1,7 @@
 //! The handle that every surface holds.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
 use bough_platform::{Clock, Entropy};
 use bough_session::{EntryId, Incarnation, SessionId};
@@ -10,11 +10,12 @@ use tokio::sync::watch;
 
 use crate::api::ReloadStatus;
 use crate::error::ServiceError;
+use crate::lock::Replaceable;
 use crate::open_streams::OpenStreams;
 use crate::reload::{Reload, ReloadState};
 use crate::runtime::Runtime;
 use crate::search::SearchSlot;
-use crate::settings::{Settings, SharedSettings};
+use crate::settings::Settings;
 use crate::terms::{CallTerms, KeyedIds, key_window};
 use crate::used_keys::UsedKeys;
 
@@ -25,24 +26,30 @@ use crate::used_keys::UsedKeys;
 #[derive(Clone)]
 pub struct Service {
     shared: Arc<Shared>,
-    /// The source of ids, in a call that may be repeated.
-    keyed: Option<Arc<KeyedIds>>,
-    /// Names the key of a call among all keys of its tenant.
+    /// The call that this handle is for, if it is for one.
+    call: Option<Arc<Call>>,
+}
+
+/// The terms of one call, and what was found out about it.
+struct Call {
+    /// The source of ids, if the call may be repeated.
+    keyed: Option<KeyedIds>,
+    /// Names the key of the call among all keys of its tenant.
     tenant_key: Option<[u8; 32]>,
-    /// Whether a call with the same key began before, and nobody knows whether it was carried out.
-    began_before: Arc<AtomicBool>,
-    /// The incarnation of a session that a call means.
+    /// The incarnation of the session that the call means.
     incarnation: Option<Incarnation>,
+    /// Whether a call with the same key began before, and nobody knows whether it was carried out.
+    began_before: AtomicBool,
     /// Whether the call was carried out before.
-    is_replay: Arc<AtomicBool>,
+    is_replay: AtomicBool,
 }
 
 struct Shared {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
-    settings: SharedSettings,
+    settings: Replaceable<Settings>,
     reload: ReloadState,
-    runtime: RwLock<Arc<Runtime>>,
+    runtime: Replaceable<Arc<Runtime>>,
     search: SearchSlot,
     open_streams: OnceLock<Arc<OpenStreams>>,
     used_keys: OnceLock<Arc<UsedKeys>>,
@@ -58,76 +65,76 @@ impl Service {
         let shared = Shared {
             clock,
             entropy,
-            settings: SharedSettings::default(),
+            settings: Replaceable::default(),
             reload: ReloadState::default(),
-            runtime: RwLock::new(Arc::new(runtime)),
+            runtime: Replaceable::new(Arc::new(runtime)),
             search: SearchSlot::default(),
             open_streams: OnceLock::new(),
             used_keys: OnceLock::new(),
             swaps: watch::Sender::new(0),
         };
-        Self {
-            shared: Arc::new(shared),
-            keyed: None,
-            tenant_key: None,
-            began_before: Arc::default(),
-            incarnation: None,
-            is_replay: Arc::default(),
-        }
+        Self { shared: Arc::new(shared), call: None }
     }
 
     /// The same service, for one call on these terms.
     #[must_use]
     pub fn on_terms(&self, terms: CallTerms) -> Self {
-        let window = key_window(self.now_ms(), self.settings().idempotency_keys);
-        let keyed = terms.key.map(|key| Arc::new(KeyedIds::new(key, window)));
-        Self {
-            shared: self.shared.clone(),
-            keyed,
+        let window = || key_window(self.now_ms(), self.settings().idempotency_keys);
+        let call = Call {
+            keyed: terms.key.map(|key| KeyedIds::new(key, window())),
             tenant_key: terms.tenant_key,
-            began_before: Arc::default(),
             incarnation: terms.incarnation,
-            is_replay: Arc::default(),
-        }
+            began_before: AtomicBool::new(false),
+            is_replay: AtomicBool::new(false),
+        };
+        Self { shared: self.shared.clone(), call: Some(Arc::new(call)) }
+    }
+
+    fn call_terms(&self) -> Option<&Call> {
+        self.call.as_deref()
     }
 
     /// Names the key of this call among all keys of its tenant.
-    pub(crate) const fn tenant_key(&self) -> Option<[u8; 32]> {
-        self.tenant_key
+    pub(crate) fn tenant_key(&self) -> Option<[u8; 32]> {
+        self.call_terms()?.tenant_key
     }
 
     /// Notes that a call with the same key began before, and did not end as far as is known.
     pub(crate) fn note_began_before(&self) {
-        self.began_before.store(true, Ordering::Relaxed);
+        if let Some(call) = self.call_terms() {
+            call.began_before.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Whether what this call finds may be its own first try.
     pub(crate) fn began_before(&self) -> bool {
-        self.began_before.load(Ordering::Relaxed)
+        self.call_terms().is_some_and(|call| call.began_before.load(Ordering::Relaxed))
     }
 
     /// Notes that this call was carried out before, and changed nothing now.
     pub(crate) fn note_replay(&self) {
-        self.is_replay.store(true, Ordering::Relaxed);
+        if let Some(call) = self.call_terms() {
+            call.is_replay.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Whether this call was carried out before.
     pub(crate) fn is_replay(&self) -> bool {
-        self.is_replay.load(Ordering::Relaxed)
+        self.call_terms().is_some_and(|call| call.is_replay.load(Ordering::Relaxed))
     }
 
     /// Whether this call may have been made before, so that its results may exist already.
     pub(crate) fn may_repeat(&self) -> bool {
-        self.keyed.is_some()
+        self.keyed().is_some()
     }
 
     /// The source of this call's ids, if it has a key.
     pub(crate) fn keyed(&self) -> Option<&KeyedIds> {
-        self.keyed.as_deref()
+        self.call_terms()?.keyed.as_ref()
     }
 
-    pub(crate) const fn expected_incarnation(&self) -> Option<Incarnation> {
-        self.incarnation
+    pub(crate) fn expected_incarnation(&self) -> Option<Incarnation> {
+        self.call_terms()?.incarnation
     }
 
     /// The settings now.
@@ -163,13 +170,11 @@ impl Service {
     }
 
     fn put_store(&self, store: Arc<dyn Store>, is_renewed: bool) -> Arc<dyn Store> {
-        let mut slot = self.write_runtime();
-        let epoch = slot.epoch + 1;
-        let mut runtime = Runtime::new(store, epoch, self.now_ms());
-        runtime.is_renewed = is_renewed;
-        let old = std::mem::replace(&mut *slot, Arc::new(runtime));
-        drop(slot);
-        self.shared.swaps.send_replace(epoch);
+        let old = self.shared.runtime.replace_with(|old| {
+            let runtime = Runtime::new(store, old.epoch + 1, self.now_ms());
+            Arc::new(Runtime { is_renewed, ..runtime })
+        });
+        self.shared.swaps.send_replace(old.epoch + 1);
         old.store.clone()
     }
 
@@ -202,8 +207,7 @@ impl Service {
     }
 
     pub(crate) fn runtime(&self) -> Arc<Runtime> {
-        let slot = self.shared.runtime.read().unwrap_or_else(PoisonError::into_inner);
-        slot.clone()
+        self.shared.runtime.get()
     }
 
     pub(crate) fn clock(&self) -> Arc<dyn Clock> {
@@ -243,14 +247,10 @@ impl Service {
     }
 
     fn fresh(&self) -> Result<[u8; 16], ServiceError> {
-        match &self.keyed {
+        match self.keyed() {
             Some(keyed) => Ok(keyed.next()),
             None => fresh(&*self.shared.entropy),
         }
-    }
-
-    fn write_runtime(&self) -> std::sync::RwLockWriteGuard<'_, Arc<Runtime>> {
-        self.shared.runtime.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

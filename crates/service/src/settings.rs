@@ -1,6 +1,6 @@
 //! Settings that may change while the service runs.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bough_session::limits::{PAGE_DEFAULT, PAGE_MAX, clamp_page};
@@ -52,19 +52,5 @@ impl Settings {
     pub fn expires_at(&self, deleted_at: i64) -> Option<i64> {
         let retention = i64::try_from(self.trash_retention?.as_millis()).unwrap_or(i64::MAX);
         Some(deleted_at.saturating_add(retention))
-    }
-}
-
-/// Settings behind a lock that is only ever held to copy or replace them.
-#[derive(Debug, Default)]
-pub(crate) struct SharedSettings(RwLock<Settings>);
-
-impl SharedSettings {
-    pub(crate) fn get(&self) -> Settings {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(crate) fn set(&self, settings: Settings) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = settings;
     }
 }

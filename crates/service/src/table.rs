@@ -67,7 +67,9 @@ impl Service {
     }
 }
 
-fn schema<T: JsonSchema>() -> Value {
+/// The JSON Schema (draft 07) of a type.
+#[must_use]
+pub fn schema_of<T: JsonSchema>() -> Value {
     let schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<T>();
     serde_json::to_value(schema).unwrap_or(Value::Bool(true))
 }
@@ -105,8 +107,8 @@ macro_rules! functions {
                 repeat: given!($(Repeat::$repeat)?; Repeat::usual(Right::$right)),
                 tag: given!($(Some(TagKind::$kind))?; None),
                 makes_session: given!($({ let _: fn(&$response) -> _ = $made; true })?; false),
-                request_schema: schema::<$request>,
-                response_schema: schema::<$response>,
+                request_schema: schema_of::<$request>,
+                response_schema: schema_of::<$response>,
                 handler: |service, scope, request| Box::pin(async move {
                     const FACTS: Facts<$response> = Facts {
                         tag: given!($(Some($tag))?; None),

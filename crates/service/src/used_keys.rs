@@ -10,7 +10,7 @@
 //! ([`Service::began_before`]).
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bough_session::{RequestDigest, hex};
 use bough_store::shared_state::{Change, Expected, Persistence, SharedState, SharedStateError};
@@ -23,6 +23,7 @@ use crate::answer::{Answer, Repeat, Tag};
 use crate::error::ServiceError;
 use crate::function::Function;
 use crate::limits::{KEPT_ANSWER_BYTES_MAX, KEY_ATTEMPTS_MAX, KEYS_PER_SWEEP};
+use crate::lock::lock;
 use crate::request::Request;
 use crate::rules::given::hash_without_space;
 use crate::scope::Scope;
@@ -296,10 +297,6 @@ fn not_noted(error: SharedStateError) -> ServiceError {
 
 fn unreadable(error: &dyn std::fmt::Display) -> ServiceError {
     ServiceError::storage(format!("the answer of an idempotency key cannot be read: {error}"))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use crate::feed::FeedCursor;
+use crate::lock::lock;
 
 /// A binding's position: the position from which it resumes without missing an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +50,7 @@ impl Progress {
 
     /// The position from which to resume: before the first unanswered call.
     pub(super) fn position(&self) -> Option<ResumePosition> {
-        let window = self.lock();
+        let window = lock(&self.window);
         match window.calls.front() {
             Some((before, _)) => before.clone(),
             None => window.sent.clone(),
@@ -58,7 +59,7 @@ impl Progress {
 
     /// Notes the subscription's position while no call is running.
     pub(super) fn idle_at(&self, position: ResumePosition) {
-        let mut window = self.lock();
+        let mut window = lock(&self.window);
         if window.calls.is_empty() {
             window.sent = Some(position);
         }
@@ -67,7 +68,7 @@ impl Progress {
     /// Notes that a replay begins, which is repeated if the binding leaves before it is complete. Calls with events of
     /// the store before are not made again: that store is gone.
     pub(super) fn begin_replay(&self, after: Option<FeedCursor>) {
-        let mut window = self.lock();
+        let mut window = lock(&self.window);
         let position = ResumePosition::Replaying { after };
         for (before, _) in &mut window.calls {
             *before = Some(position.clone());
@@ -77,12 +78,12 @@ impl Progress {
 
     /// Notes that every event of a replay was passed to a call, and where the binding goes on.
     pub(super) fn end_replay(&self, position: ResumePosition) {
-        self.lock().sent = Some(position);
+        lock(&self.window).sent = Some(position);
     }
 
     /// Notes that a call with the event before `after` begins; returns its number.
     pub(super) fn begin_call(&self, after: FeedCursor) -> u64 {
-        let mut window = self.lock();
+        let mut window = lock(&self.window);
         let before = match &window.sent {
             // The rest of a replay is yet to come, whatever is delivered meanwhile.
             Some(ResumePosition::Replaying { .. }) => window.sent.clone(),
@@ -94,7 +95,7 @@ impl Progress {
 
     /// Notes that a call was answered; returns whether the position moved.
     pub(super) fn end_call(&self, number: u64) -> bool {
-        let mut window = self.lock();
+        let mut window = lock(&self.window);
         let index = number.checked_sub(window.first).and_then(|index| usize::try_from(index).ok());
         if let Some((_, is_answered)) = index.and_then(|index| window.calls.get_mut(index)) {
             *is_answered = true;
@@ -105,11 +106,6 @@ impl Progress {
             window.first += 1;
         }
         window.first != first
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Window> {
-        // Each step leaves it consistent, so a poisoned lock can be used.
-        self.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

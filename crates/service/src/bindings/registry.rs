@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use bough_platform::Clock;
 use bough_store::shared_state::{SharedState, SharedStateError};
@@ -20,6 +20,7 @@ use crate::limits::{
     BINDING_KEPT_FOR, BINDINGS_DROPPED_MAX, BINDINGS_KEPT_MAX, BINDINGS_SWEPT_EVERY,
     BINDINGS_WRITTEN_EVERY,
 };
+use crate::lock::lock;
 use crate::scope::Scope;
 use crate::service::Service;
 
@@ -113,7 +114,7 @@ impl Bindings {
     pub fn register(&self, request: BindingRequest) -> Registered {
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
         let (begin, begun) = oneshot::channel();
-        let mut state = self.0.lock();
+        let mut state = lock(&self.0.state);
         let claim = state.table.claim(&request.spec, &request.trigger_id, id);
         let (ordinal, position) = match claim {
             Claim::Taken { ordinal, from } => match state.running.remove(&from) {
@@ -143,7 +144,7 @@ impl Bindings {
 
     /// A connection ended: the binding stops, and its position is kept for a while.
     pub fn disconnect(&self, id: BindingId) {
-        let mut state = self.0.lock();
+        let mut state = lock(&self.0.state);
         let Some(running) = state.running.remove(&id.0) else { return };
         running.task.abort();
         let Running { spec, ordinal, delivering, is_written, .. } = running;
@@ -170,7 +171,7 @@ impl Bindings {
 
     /// Ends a binding that is not wanted any more, and drops its position.
     pub fn unregister(&self, id: BindingId) {
-        let mut state = self.0.lock();
+        let mut state = lock(&self.0.state);
         let Some(running) = state.running.remove(&id.0) else { return };
         running.task.abort();
         state.table.remove(&running.spec, running.ordinal);
@@ -187,7 +188,7 @@ impl Bindings {
 impl std::fmt::Debug for Bindings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Bindings")
-            .field("kept", &self.0.lock().table.kept())
+            .field("kept", &lock(&self.0.state).table.kept())
             .finish_non_exhaustive()
     }
 }
@@ -235,14 +236,9 @@ async fn keep(inner: Weak<Inner>, stored: Arc<StoredBindings>) {
 }
 
 impl Inner {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Each step leaves it consistent, so a poisoned lock can be used.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Queues the positions that moved.
     fn collect(&self) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let State { table, running } = &mut *state;
         for held in running.values_mut() {
             if !held.delivering.has_moved.swap(false, Ordering::AcqRel) {
@@ -259,7 +255,7 @@ impl Inner {
 
     fn drop_old(&self) {
         let kept_ms = i64::try_from(BINDING_KEPT_FOR.as_millis()).unwrap_or(i64::MAX);
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let before = self.clock.now_ms().saturating_sub(kept_ms);
         for left in state.table.left_before(before) {
             self.drop_position(&mut state.table, &left);
@@ -269,7 +265,7 @@ impl Inner {
 
     /// Drops positions of free bindings while there are too many.
     fn drop_surplus(&self) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         while state.table.kept() > BINDINGS_KEPT_MAX {
             let Some(left) = state.table.left_longest() else { break };
             tracing::warn!("too many bindings left; the position of the oldest is dropped");

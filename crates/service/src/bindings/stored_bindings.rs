@@ -1,7 +1,7 @@
 //! Bindings in the shared documents: one small document for each, with the position from which it resumes.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bough_store::shared_state::{Change, Expected, Persistence, SharedState, SharedStateError};
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use super::progress::ResumePosition;
 use super::spec::{BindingSpec, digest};
 use crate::limits::{BINDINGS_DROPPED_MAX, BINDINGS_KEPT_MAX};
+use crate::lock::lock;
 
 /// Documents that are read at a time.
 const PAGE: usize = 1000;
@@ -117,7 +118,7 @@ impl StoredBindings {
     /// Schedules a write of a binding; immediately if it is its first position.
     pub(super) fn put(&self, written: &StoredBinding, is_first: bool) {
         let Ok(value) = serde_json::to_value(written) else { return };
-        let mut waiting = self.lock();
+        let mut waiting = lock(&self.waiting);
         waiting.documents.insert(self.key(&written.spec, written.ordinal), Some(value));
         waiting.has_first |= is_first;
         drop(waiting);
@@ -127,7 +128,7 @@ impl StoredBindings {
     }
 
     pub(super) fn remove(&self, spec: &BindingSpec, ordinal: u32) {
-        self.lock().documents.insert(self.key(spec, ordinal), None);
+        lock(&self.waiting).documents.insert(self.key(spec, ordinal), None);
     }
 
     /// Waits until something should be written at once.
@@ -137,7 +138,7 @@ impl StoredBindings {
 
     /// Writes what waits. If it fails, everything keeps waiting.
     pub(super) async fn write(&self) -> Result<(), SharedStateError> {
-        let Waiting { documents, has_first } = std::mem::take(&mut *self.lock());
+        let Waiting { documents, has_first } = std::mem::take(&mut *lock(&self.waiting));
         if documents.is_empty() {
             return Ok(());
         }
@@ -150,17 +151,12 @@ impl StoredBindings {
         let persistence = if has_first { Persistence::Synced } else { Persistence::ProcessExit };
         let written = self.shared.apply(changes.collect(), persistence).await;
         if written.is_err() {
-            let mut waiting = self.lock();
+            let mut waiting = lock(&self.waiting);
             waiting.has_first |= has_first;
             for (key, value) in documents {
                 waiting.documents.entry(key).or_insert(value);
             }
         }
         written.map(|_| ())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // Each step leaves it consistent, so a poisoned lock can be used.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

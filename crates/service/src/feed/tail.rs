@@ -1,13 +1,14 @@
 //! The end of a feed, shared by its subscribers.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use bough_store::{StoreError, Wake};
 use tokio::time::Sleep;
 
 use super::cursor::{FeedPosition, SessionCursor};
 use super::reader::{Feed, FeedReader, ReadItem, Watch};
+use crate::lock::lock;
 use crate::ring::{Read, Ring};
 
 /// Reads on when something happened, once for all subscribers, and keeps the newest items for them.
@@ -210,9 +211,4 @@ impl Shared {
         let is_before = |end: &FeedPosition| end.covers(position) == Some(false);
         matches!(position, FeedPosition::Session(_)) && self.end.as_ref().is_some_and(is_before)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change under these locks leaves whole state behind, so a panic elsewhere spoils nothing.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,7 +4,8 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use super::session::{OpenSession, lock};
+use super::session::OpenSession;
+use crate::lock::lock;
 
 /// The recorder that has claimed a session, if one has.
 #[derive(Debug, Default)]

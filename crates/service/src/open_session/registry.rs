@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex};
 use bough_session::{Incarnation, SessionId};
 use bough_store::{Position, RecordPage, Store, StoreError};
 
-use super::session::{OpenSession, lock};
+use super::session::OpenSession;
 use crate::feed::{Deletions, Feed, FeedTail, SharedTail};
 use crate::limits::{
     DOCUMENT_KEYS_BYTES_MAX, OPEN_SESSIONS_MAX, RECENT_WRITES_BYTES_MAX, SWAP_SETTLE_MS,
 };
+use crate::lock::lock;
 
 /// The sessions of one store that are in use. Idle ones are forgotten when there are many.
 pub(crate) struct OpenSessions {

@@ -1,5 +1,5 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bough_session::{EntryId, Incarnation, SessionId, SessionState};
 use bough_store::{Head, Position, RecordPage, Snapshot, Store, StoreError, StoreExt};
@@ -12,6 +12,7 @@ use super::recorder_claim::RecorderSlot;
 use super::registry::Shared;
 use super::streams::StreamingMessages;
 use crate::feed::{Deletions, Feed, FeedTail, SharedTail};
+use crate::lock::lock;
 use crate::rules::documents::DocumentIndex;
 
 /// What the service knows of one session while it has a writer or a subscriber.
@@ -261,9 +262,4 @@ impl OpenSession {
     pub(super) fn is_in_use(self: &Arc<Self>) -> bool {
         Arc::strong_count(self) > 1 || !lock(&self.uncommitted).is_empty()
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every change under these locks leaves whole state behind, so a panic elsewhere spoils nothing.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

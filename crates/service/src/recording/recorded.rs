@@ -1,12 +1,13 @@
 //! Recorded sessions, folded from their logs and cached while they are queried.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bough_recorder::{RecordFold, RecordedSession};
 use bough_session::{Incarnation, SessionId};
 use bough_store::{Position, Store, StoreError, StoreExt};
 
 use crate::limits::{RECORDED_SESSION_RECORDS_PER_READ, RECORDED_SESSIONS_AT_HAND};
+use crate::lock::lock;
 use crate::recent_map::RecentMap;
 
 /// The recorded sessions that were queried last.
@@ -43,7 +44,7 @@ impl RecordedSessions {
     }
 
     fn fold_of(&self, session: &SessionId) -> Arc<SessionFold> {
-        let mut folds = self.folds.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut folds = lock(&self.folds);
         let fold = folds.take(session).unwrap_or_default();
         folds.put(session.clone(), fold.clone());
         fold

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bough_session::limits::check_at_most;
 
@@ -13,6 +13,7 @@ use crate::error::ServiceError;
 use crate::limits::{
     RECORDING_EVENTS_PER_CALL_MAX, RECORDING_ID_BYTES_MAX, RECORDING_KEPT_FOR_MS, RECORDINGS_MAX,
 };
+use crate::lock::lock;
 use crate::scope::Scope;
 use crate::service::Service;
 
@@ -112,7 +113,7 @@ impl Recordings {
         now_ms: i64,
         begin: impl FnOnce() -> RecordingStream,
     ) -> Result<Arc<OpenRecording>, ServiceError> {
-        let mut open = self.lock();
+        let mut open = lock(&self.open);
         if let Some(known) = open.get(key) {
             known.used_ms.store(now_ms, Ordering::Relaxed);
             return Ok(Arc::clone(known));
@@ -126,17 +127,13 @@ impl Recordings {
     }
 
     fn get(&self, key: &RecordingKey, now_ms: i64) -> Option<Arc<OpenRecording>> {
-        let known = self.lock().get(key).cloned()?;
+        let known = lock(&self.open).get(key).cloned()?;
         known.used_ms.store(now_ms, Ordering::Relaxed);
         Some(known)
     }
 
     fn close(&self, key: &RecordingKey) {
-        self.lock().remove(key);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<RecordingKey, Arc<OpenRecording>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.open).remove(key);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The events of one recording, in order.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bough_recorder::{AgentEvent, DurableError, DurableOptions, DurableRecorder, Notice};
 use bough_session::{RawJson, SessionId};
@@ -10,6 +10,7 @@ use super::sink::RecordingSink;
 use crate::api::{RecordResponse, RecordingNotice};
 use crate::error::ServiceError;
 use crate::limits::{RECORDING_LOOPS_REMEMBERED_MAX, RECORDING_NOTICES_MAX};
+use crate::lock::lock;
 
 /// A recorder and the progress of its stream.
 pub(super) struct RecordingStream {
@@ -299,8 +300,4 @@ impl Notices {
         }
         self.list.sort_by_key(|notice| notice.event);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,13 +5,14 @@
 //! Only the protocol reads them, and a bound keeps an instance that never completes anything from filling memory.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use bough_session::limits::check_at_most;
 use bough_session::{EntryId, SessionEntry, SessionId};
 
 use crate::error::ServiceError;
 use crate::limits::{STAGED_ENTRIES_MAX, STAGED_SESSIONS_MAX};
+use crate::lock::lock;
 
 /// Parts of sessions that do not exist yet, and of sessions that are about to be deleted.
 #[derive(Default)]
@@ -44,11 +45,11 @@ impl Staged {
 
 impl Staging {
     pub(crate) fn get(&self, session: &SessionId) -> Staged {
-        self.lock().get(session).cloned().unwrap_or_default()
+        lock(&self.sessions).get(session).cloned().unwrap_or_default()
     }
 
     pub(crate) fn take(&self, session: &SessionId) -> Staged {
-        self.lock().remove(session).unwrap_or_default()
+        lock(&self.sessions).remove(session).unwrap_or_default()
     }
 
     /// Holds an entry, in place of an older one with its id.
@@ -77,15 +78,11 @@ impl Staging {
         session: &SessionId,
         change: impl FnOnce(&mut Staged) -> Result<(), ServiceError>,
     ) -> Result<(), ServiceError> {
-        let mut sessions = self.lock();
+        let mut sessions = lock(&self.sessions);
         if !sessions.contains_key(session) {
             let count = sessions.len() + 1;
             check_at_most("staging area", "sessions", count, STAGED_SESSIONS_MAX)?;
         }
         change(sessions.entry(session.clone()).or_default())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Staged>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,8 +4,8 @@ mod follow;
 mod gather;
 mod session_end;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use bough_platform::Clock;
@@ -18,6 +18,7 @@ use crate::error::ServiceError;
 use crate::limits::{
     INDEX_IDLE, INDEX_POLL, INDEX_REST, INDEX_REST_MAX, INDEX_REST_OF_WRITERS, INDEX_RETRY,
 };
+use crate::lock::Replaceable;
 use crate::service::Service;
 use follow::{Follower, Round};
 pub(crate) use gather::agent_of_state;
@@ -35,18 +36,7 @@ pub(crate) struct Search {
 }
 
 /// The index that a service has now, if it has one.
-#[derive(Default)]
-pub(crate) struct SearchSlot(RwLock<Option<Arc<Search>>>);
-
-impl SearchSlot {
-    pub(crate) fn get(&self) -> Option<Arc<Search>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn set(&self, search: Option<Arc<Search>>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = search;
-    }
-}
+pub(crate) type SearchSlot = Replaceable<Option<Arc<Search>>>;
 
 impl Search {
     fn new(index: Arc<dyn SearchIndex>, clock: Arc<dyn Clock>) -> Self {
