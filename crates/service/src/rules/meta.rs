@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use async_trait::async_trait;
 use bough_session::limits::{check_reason, check_task_name};
 use bough_session::{
     Incarnation, JsonMap, MetaChange, Record, SessionId, SessionState, SessionStatus, StatusChange,
@@ -20,21 +19,16 @@ use crate::error::ServiceError;
 use crate::feed::SessionCursor;
 use crate::scope::Scope;
 use crate::service::Service;
-use crate::writing::{self, Command, Decision, WriteContext};
+use crate::writing::{self, Decision};
 
 pub(crate) async fn set_meta(
     service: &Service,
     scope: &Scope,
     request: SetMetaRequest,
 ) -> Result<SetMetaResponse, ServiceError> {
-    let change = SetMeta {
-        scope: scope.clone(),
-        title: request.title,
-        description: request.description,
-        metadata: request.metadata.map(NewMetadata::Whole),
-        expected_version: None,
-    };
-    let meta = writing::run(service, &request.session_id, change).await?.meta;
+    let SetMetaRequest { session_id, title, description, metadata } = request;
+    let fields = (title, description, metadata.map(NewMetadata::Whole));
+    let meta = change_fields(service, scope, &session_id, fields, None).await?.meta;
     Ok(SetMetaResponse { meta })
 }
 
@@ -43,17 +37,48 @@ pub(crate) async fn patch(
     scope: &Scope,
     request: PatchRequest,
 ) -> Result<PatchResponse, ServiceError> {
-    let change = SetMeta {
-        scope: scope.clone(),
-        title: request.title,
-        description: request.description,
-        metadata: request.metadata.map(|patch| match patch {
-            Some(patch) => NewMetadata::Merged(patch),
-            None => NewMetadata::Whole(JsonMap::new()),
-        }),
-        expected_version: request.expected_version,
-    };
-    writing::run(service, &request.session_id, change).await
+    let metadata = request.metadata.map(|patch| match patch {
+        Some(patch) => NewMetadata::Merged(patch),
+        None => NewMetadata::Whole(JsonMap::new()),
+    });
+    let fields = (request.title, request.description, metadata);
+    change_fields(service, scope, &request.session_id, fields, request.expected_version).await
+}
+
+/// What becomes of a session's metadata.
+enum NewMetadata {
+    /// These, in place of what was there.
+    Whole(JsonMap),
+    /// These, merged into what was there.
+    Merged(JsonMap),
+}
+
+/// Changes title, description and metadata, as far as they are given.
+async fn change_fields(
+    service: &Service,
+    scope: &Scope,
+    session: &SessionId,
+    (title, description, metadata): (Option<String>, Option<String>, Option<NewMetadata>),
+    expected_version: Option<String>,
+) -> Result<PatchResponse, ServiceError> {
+    let stamping = scope.clone();
+    writing::change(service, scope, session, move |state, now_ms| {
+        check_version(state, expected_version.as_deref())?;
+        if title.is_none() && description.is_none() && metadata.is_none() {
+            return Ok(Decision::Nothing(patched(state)));
+        }
+        let metadata = match &metadata {
+            Some(NewMetadata::Whole(metadata)) => stamping.stamp(Some(metadata.clone()))?,
+            Some(NewMetadata::Merged(patch)) => {
+                stamping.stamp(Some(merged(state.metadata.as_ref(), patch)))?
+            }
+            None => state.metadata.clone(),
+        };
+        let record = meta_record(state, title.clone(), description.clone(), metadata)?;
+        let answer = patched(&after(state, &record, now_ms));
+        Ok(Decision::Append(vec![record], answer))
+    })
+    .await
 }
 
 pub(crate) async fn set_status(
@@ -61,8 +86,18 @@ pub(crate) async fn set_status(
     scope: &Scope,
     request: SetStatusRequest,
 ) -> Result<SetStatusResponse, ServiceError> {
-    let change = SetStatus { scope: scope.clone(), status: request.status, reason: request.reason };
-    writing::run(service, &request.session_id, change).await
+    let SetStatusRequest { session_id, status, reason } = request;
+    let reason = reason.filter(|_| status == SessionStatus::Error);
+    writing::change(service, scope, &session_id, move |state, _| {
+        let answer = SetStatusResponse { status, previous_status: state.status };
+        if status == state.status {
+            return Ok(Decision::Nothing(answer));
+        }
+        reason.as_deref().map_or(Ok(()), check_reason)?;
+        let status = Some(StatusChange { status, reason: reason.clone() });
+        Ok(meta_change(MetaChange { status, ..MetaChange::default() }, answer))
+    })
+    .await
 }
 
 pub(crate) async fn set_task(
@@ -70,9 +105,19 @@ pub(crate) async fn set_task(
     scope: &Scope,
     request: SetTaskRequest,
 ) -> Result<SetTaskResponse, ServiceError> {
-    let change =
-        SetTask { scope: scope.clone(), task: request.task.filter(|task| !task.is_empty()) };
-    writing::run(service, &request.session_id, change).await
+    let task = request.task.filter(|task| !task.is_empty());
+    writing::change(service, scope, &request.session_id, move |state, _| {
+        let answer = SetTaskResponse { task: task.clone() };
+        let current = state.task_name.as_deref().filter(|task| !task.is_empty());
+        if current == task.as_deref() {
+            return Ok(Decision::Nothing(answer));
+        }
+        task.as_deref().map_or(Ok(()), check_task_name)?;
+        // The empty name takes the name away.
+        let task_name = Some(task.clone().unwrap_or_default());
+        Ok(meta_change(MetaChange { task_name, ..MetaChange::default() }, answer))
+    })
+    .await
 }
 
 pub(crate) async fn archive(
@@ -97,50 +142,19 @@ async fn set_archived(
     request: ArchiveRequest,
     archived: bool,
 ) -> Result<ArchiveResponse, ServiceError> {
-    let change = SetArchived { scope: scope.clone(), archived };
-    writing::run(service, &request.session_id, change).await
-}
-
-struct SetMeta {
-    scope: Scope,
-    title: Option<String>,
-    description: Option<String>,
-    metadata: Option<NewMetadata>,
-    expected_version: Option<String>,
-}
-
-/// What becomes of a session's metadata.
-enum NewMetadata {
-    /// These, in place of what was there.
-    Whole(JsonMap),
-    /// These, merged into what was there.
-    Merged(JsonMap),
-}
-
-#[async_trait]
-impl Command for SetMeta {
-    type Answer = PatchResponse;
-
-    async fn decide(
-        &mut self,
-        context: &mut WriteContext<'_>,
-    ) -> Result<Decision<Self::Answer>, ServiceError> {
-        let state = context.visible(&self.scope)?;
-        check_version(state, self.expected_version.as_deref())?;
-        if self.title.is_none() && self.description.is_none() && self.metadata.is_none() {
-            return Ok(Decision::Nothing(patched(state)));
+    writing::change(service, scope, &request.session_id, move |state, _| {
+        let answer = ArchiveResponse { archived, changed: state.archived != archived };
+        if !answer.changed {
+            return Ok(Decision::Nothing(answer));
         }
-        let metadata = match &self.metadata {
-            Some(NewMetadata::Whole(metadata)) => self.scope.stamp(Some(metadata.clone()))?,
-            Some(NewMetadata::Merged(patch)) => {
-                self.scope.stamp(Some(merged(state.metadata.as_ref(), patch)))?
-            }
-            None => state.metadata.clone(),
-        };
-        let record = meta_record(state, self.title.clone(), self.description.clone(), metadata)?;
-        let answer = patched(&after(state, &record, context.now_ms));
-        Ok(Decision::Append(vec![record], answer))
-    }
+        let change = MetaChange { archived: Some(archived), ..MetaChange::default() };
+        Ok(meta_change(change, answer))
+    })
+    .await
+}
+
+fn meta_change<A>(change: MetaChange, answer: A) -> Decision<A> {
+    Decision::Append(vec![Record::Meta(change)], answer)
 }
 
 fn patched(state: &SessionState) -> PatchResponse {
@@ -252,89 +266,6 @@ fn check_version(state: &SessionState, expected: Option<&str>) -> Result<(), Ser
             Err(ServiceError::VersionConflict { session, version: actual })
         }
         _ => Ok(()),
-    }
-}
-
-struct SetStatus {
-    scope: Scope,
-    status: SessionStatus,
-    reason: Option<String>,
-}
-
-#[async_trait]
-impl Command for SetStatus {
-    type Answer = SetStatusResponse;
-
-    async fn decide(
-        &mut self,
-        context: &mut WriteContext<'_>,
-    ) -> Result<Decision<Self::Answer>, ServiceError> {
-        let previous_status = context.visible(&self.scope)?.status;
-        let answer = SetStatusResponse { status: self.status, previous_status };
-        if self.status == previous_status {
-            return Ok(Decision::Nothing(answer));
-        }
-        let keeps_reason = self.status == SessionStatus::Error;
-        let reason = self.reason.clone().filter(|_| keeps_reason);
-        reason.as_deref().map_or(Ok(()), check_reason)?;
-        let change = MetaChange {
-            status: Some(StatusChange { status: self.status, reason }),
-            ..MetaChange::default()
-        };
-        Ok(Decision::Append(vec![Record::Meta(change)], answer))
-    }
-}
-
-struct SetTask {
-    scope: Scope,
-    task: Option<String>,
-}
-
-#[async_trait]
-impl Command for SetTask {
-    type Answer = SetTaskResponse;
-
-    async fn decide(
-        &mut self,
-        context: &mut WriteContext<'_>,
-    ) -> Result<Decision<Self::Answer>, ServiceError> {
-        let state = context.visible(&self.scope)?;
-        let answer = SetTaskResponse { task: self.task.clone() };
-        let current = state.task_name.as_deref().filter(|task| !task.is_empty());
-        if current == self.task.as_deref() {
-            return Ok(Decision::Nothing(answer));
-        }
-        self.task.as_deref().map_or(Ok(()), check_task_name)?;
-        let change = MetaChange {
-            // The empty name takes the name away.
-            task_name: Some(self.task.clone().unwrap_or_default()),
-            ..MetaChange::default()
-        };
-        Ok(Decision::Append(vec![Record::Meta(change)], answer))
-    }
-}
-
-struct SetArchived {
-    scope: Scope,
-    archived: bool,
-}
-
-#[async_trait]
-impl Command for SetArchived {
-    type Answer = ArchiveResponse;
-
-    async fn decide(
-        &mut self,
-        context: &mut WriteContext<'_>,
-    ) -> Result<Decision<Self::Answer>, ServiceError> {
-        let archived = self.archived;
-        let changed = context.visible(&self.scope)?.archived != archived;
-        let answer = ArchiveResponse { archived, changed };
-        if !changed {
-            return Ok(Decision::Nothing(answer));
-        }
-        let change = MetaChange { archived: Some(archived), ..MetaChange::default() };
-        Ok(Decision::Append(vec![Record::Meta(change)], answer))
     }
 }
 

@@ -6,7 +6,7 @@
 use async_trait::async_trait;
 use bough_session::limits::check_at_most;
 use bough_session::{
-    ContentChange, Delta, Entry, EntryId, MetaChange, Record, Revision, SessionEntry, SessionId,
+    ContentChange, Delta, Entry, MetaChange, Record, Revision, SessionEntry, SessionId,
     SessionMeta, SessionState, StatusChange, codec,
 };
 use bough_store::bridge::host;
@@ -189,8 +189,14 @@ pub(crate) async fn set_active_leaf(
         })?;
         return Ok(OK);
     }
-    let change = PutLeaf { scope: scope.clone(), leaf: request.entry_id };
-    writing::run(service, &request.session_id, change).await
+    let leaf = Some(request.entry_id);
+    writing::change(service, scope, &request.session_id, move |state, _| {
+        if state.leaf == leaf {
+            return Ok(Decision::Nothing(OK));
+        }
+        Ok(Decision::Append(vec![Record::Leaf(leaf.clone())], OK))
+    })
+    .await
 }
 
 pub(crate) async fn delete_active_leaf(
@@ -389,8 +395,8 @@ fn difference(state: &SessionState, meta: &SessionMeta) -> Option<MetaChange> {
         change.status =
             Some(StatusChange { status: meta.status, reason: meta.status_reason.clone() });
     }
-    let told = (&state.title, &state.description, &state.metadata);
-    if told != (&meta.title, &meta.description, &meta.metadata) {
+    let fields = (&state.title, &state.description, &state.metadata);
+    if fields != (&meta.title, &meta.description, &meta.metadata) {
         change.title = Some(meta.title.clone());
         change.description = Some(meta.description.clone());
         change.metadata.clone_from(&meta.metadata);
@@ -436,25 +442,5 @@ impl Command for PutEntry {
         }
         let revision = Revision { entry_id, from, to, change, details, origin: None, finish: None };
         Ok(Decision::Append(vec![Record::Revision(revision)], OK))
-    }
-}
-
-struct PutLeaf {
-    scope: Scope,
-    leaf: EntryId,
-}
-
-#[async_trait]
-impl Command for PutLeaf {
-    type Answer = OkResponse;
-
-    async fn decide(
-        &mut self,
-        context: &mut WriteContext<'_>,
-    ) -> Result<Decision<OkResponse>, ServiceError> {
-        if context.visible(&self.scope)?.leaf.as_ref() == Some(&self.leaf) {
-            return Ok(Decision::Nothing(OK));
-        }
-        Ok(Decision::Append(vec![Record::Leaf(Some(self.leaf.clone()))], OK))
     }
 }

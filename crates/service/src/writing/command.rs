@@ -17,6 +17,7 @@ use crate::open_session::{
     UncommittedEntry, WriteEnd, WriteState,
 };
 use crate::rules::documents::DocumentFact;
+use crate::scope::Scope;
 use crate::service::Service;
 
 /// A rule that writes: it reads a session and decides what to write.
@@ -59,7 +60,39 @@ pub(crate) async fn run<C: Command>(
     Ok(run_to_completion(job.run(command)).await?.0)
 }
 
-/// The same for a recorder, which has no service. Also returns where the session is after the write, if there was one.
+/// Runs a command that the state of a session decides alone. The session must exist for the caller; `decide` gets its state and the
+/// time.
+pub(crate) async fn change<A: Send + 'static>(
+    service: &Service,
+    scope: &Scope,
+    session: &SessionId,
+    decide: impl FnMut(&SessionState, i64) -> Result<Decision<A>, ServiceError> + Send + 'static,
+) -> Result<A, ServiceError> {
+    run(service, session, StateCommand { scope: scope.clone(), decide }).await
+}
+
+struct StateCommand<F> {
+    scope: Scope,
+    decide: F,
+}
+
+#[async_trait]
+impl<A, F> Command for StateCommand<F>
+where
+    A: Send + 'static,
+    F: FnMut(&SessionState, i64) -> Result<Decision<A>, ServiceError> + Send + 'static,
+{
+    type Answer = A;
+
+    async fn decide(
+        &mut self,
+        context: &mut WriteContext<'_>,
+    ) -> Result<Decision<A>, ServiceError> {
+        (self.decide)(context.visible(&self.scope)?, context.now_ms)
+    }
+}
+
+/// Runs a command for a recorder, which has no service. Also returns where the session is after the write, if there was one.
 pub(crate) async fn run_recorded<C: Command>(
     sessions: &Arc<OpenSessions>,
     open: &Arc<OpenSession>,

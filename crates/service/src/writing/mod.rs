@@ -10,7 +10,7 @@ mod run_to_completion;
 mod session_builder;
 mod stored_write;
 
-pub(crate) use command::{Command, Decision, create, run, run_recorded};
+pub(crate) use command::{Command, Decision, change, create, run, run_recorded};
 pub(crate) use context::WriteContext;
 pub(crate) use delete::{delete, delete_stored, undelete, undelete_stored};
 pub(crate) use run_to_completion::run_to_completion;
