@@ -2,12 +2,8 @@
 //! from: `docs/INTEGRATION.md`, and the manifest of the worker.
 
 use bough_service::{
-    ArchivedEvent, CreatedEvent, DeletedEvent, EventKind, Function, LabelChangedEvent,
-    LeafMovedEvent, LoopChangedEvent, MessageAddedEvent, MessageRemovedEvent, MessageUpdatedEvent,
-    MetaUpdatedEvent, StatusChangedEvent, TaskChangedEvent, TriggerType, WORKER_DESCRIPTION,
-    WORKER_NAME, WORKER_VERSION, functions,
+    Function, TriggerType, WORKER_DESCRIPTION, WORKER_NAME, WORKER_VERSION, functions, schema_of,
 };
-use schemars::JsonSchema;
 use serde_json::{Value, json};
 
 use crate::config::WorkerConfig;
@@ -111,32 +107,8 @@ fn describe_event(page: &mut String, trigger_type: TriggerType) {
     table(page, &trigger_type.configuration_schema());
     if let TriggerType::Event(kind) = trigger_type {
         page.push_str("\nPayload:\n\n");
-        table(page, &payload_schema(kind));
+        table(page, &kind.payload_schema());
     }
-}
-
-/// The shape of an event's payload.
-pub(crate) fn payload_schema(kind: EventKind) -> Value {
-    match kind {
-        EventKind::Created => schema_of::<CreatedEvent>(),
-        EventKind::MessageAdded => schema_of::<MessageAddedEvent>(),
-        EventKind::MessageUpdated => schema_of::<MessageUpdatedEvent>(),
-        EventKind::StatusChanged => schema_of::<StatusChangedEvent>(),
-        EventKind::MetaUpdated => schema_of::<MetaUpdatedEvent>(),
-        EventKind::Deleted => schema_of::<DeletedEvent>(),
-        EventKind::LeafMoved => schema_of::<LeafMovedEvent>(),
-        EventKind::Archived => schema_of::<ArchivedEvent>(),
-        EventKind::TaskChanged => schema_of::<TaskChangedEvent>(),
-        EventKind::LabelChanged => schema_of::<LabelChangedEvent>(),
-        EventKind::MessageRemoved => schema_of::<MessageRemovedEvent>(),
-        EventKind::LoopChanged => schema_of::<LoopChangedEvent>(),
-    }
-}
-
-/// The JSON Schema (draft 07) of a type.
-pub(crate) fn schema_of<T: JsonSchema>() -> Value {
-    let generator = schemars::r#gen::SchemaSettings::draft07().into_generator();
-    serde_json::to_value(generator.into_root_schema_for::<T>()).unwrap_or_default()
 }
 
 /// The fields of an object, a line each.

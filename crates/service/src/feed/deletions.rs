@@ -1,14 +1,16 @@
 //! The last event of a session: its deletion.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bough_session::{Incarnation, JsonMap, SessionId};
 use bough_store::{Steps, Store, StoreError, Trashed};
 
 use super::cursor::SessionCursor;
-use super::event::{EventPayload, FeedEvent};
+use super::event::FeedEvent;
+use super::event_table::EventPayload;
 use super::events::DeletedEvent;
 use crate::limits::DELETIONS_REMEMBERED_MAX;
+use crate::lock::lock;
 use crate::recent_map::RecentMap;
 
 /// The deletions of one store. The newest are kept in memory; older ones are looked up in the trash.
@@ -35,7 +37,7 @@ impl Deletions {
 
     /// Remembers a session that was just deleted.
     pub(crate) fn remember(&self, trashed: &Trashed) {
-        self.lock().put(trashed.incarnation, Deletion::of(trashed));
+        lock(&self.remembered).put(trashed.incarnation, Deletion::of(trashed));
     }
 
     /// The event for the end of an incarnation; `None` when nothing is known of its end.
@@ -45,7 +47,7 @@ impl Deletions {
         last: SessionCursor,
         last_known: Option<Deletion>,
     ) -> Result<Option<FeedEvent>, StoreError> {
-        let remembered = self.lock().get(&last.incarnation).cloned();
+        let remembered = lock(&self.remembered).get(&last.incarnation).cloned();
         let known = match remembered {
             Some(deletion) => Some(deletion),
             None => self.in_trash(session, last.incarnation).await?,
@@ -61,10 +63,6 @@ impl Deletions {
         let trash = self.store.trash(Some(session)).await?;
         let found = trash.iter().find(|trashed| trashed.incarnation == incarnation);
         Ok(found.map(Deletion::of))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Remembered> {
-        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

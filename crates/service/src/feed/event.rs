@@ -4,15 +4,10 @@ use bough_session::{
     AgentMessage, ContentBlock, Incarnation, JsonMap, Role, SessionId, unfinished_json,
 };
 use bough_store::{Position, Steps};
-use serde::Serialize;
 use serde_json::Value;
 
-use super::events::{
-    ArchivedEvent, CreatedEvent, DeletedEvent, LabelChangedEvent, LeafMovedEvent, LoopChangedEvent,
-    MessageAddedEvent, MessageRemovedEvent, MessageUpdatedEvent, MetaUpdatedEvent,
-    StatusChangedEvent, TaskChangedEvent,
-};
-use super::filter::{EventFacts, EventKind};
+use super::event_table::{EventKind, EventPayload};
+use super::filter::EventFacts;
 use super::message_change::{ChangeKind, MessageChange};
 use crate::api::EventEnvelope;
 
@@ -44,61 +39,7 @@ pub struct FeedEvent {
     weight: OnceLock<usize>,
 }
 
-/// The payload of an event; as JSON, that of its type.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum EventPayload {
-    /// `session::created`.
-    Created(CreatedEvent),
-    /// `session::message-added`.
-    MessageAdded(Box<MessageAddedEvent>),
-    /// `session::message-updated`.
-    MessageUpdated(Box<MessageUpdatedEvent>),
-    /// `session::status-changed`.
-    StatusChanged(StatusChangedEvent),
-    /// `session::meta-updated`.
-    MetaUpdated(MetaUpdatedEvent),
-    /// `session::deleted`.
-    Deleted(DeletedEvent),
-    /// `session::leaf-moved`.
-    LeafMoved(LeafMovedEvent),
-    /// `session::archived`.
-    Archived(ArchivedEvent),
-    /// `session::task-changed`.
-    TaskChanged(TaskChangedEvent),
-    /// `session::label-changed`.
-    LabelChanged(LabelChangedEvent),
-    /// `session::message-removed`.
-    MessageRemoved(MessageRemovedEvent),
-    /// `session::loop-changed`.
-    LoopChanged(LoopChangedEvent),
-}
-
 impl EventPayload {
-    /// The type of the event.
-    #[must_use]
-    pub const fn kind(&self) -> EventKind {
-        match self {
-            Self::Created(_) => EventKind::Created,
-            Self::MessageAdded(_) => EventKind::MessageAdded,
-            Self::MessageUpdated(_) => EventKind::MessageUpdated,
-            Self::StatusChanged(_) => EventKind::StatusChanged,
-            Self::MetaUpdated(_) => EventKind::MetaUpdated,
-            Self::Deleted(_) => EventKind::Deleted,
-            Self::LeafMoved(_) => EventKind::LeafMoved,
-            Self::Archived(_) => EventKind::Archived,
-            Self::TaskChanged(_) => EventKind::TaskChanged,
-            Self::LabelChanged(_) => EventKind::LabelChanged,
-            Self::MessageRemoved(_) => EventKind::MessageRemoved,
-            Self::LoopChanged(_) => EventKind::LoopChanged,
-        }
-    }
-
-    /// Whether it is about a message or an entry.
-    pub(super) const fn is_message(&self) -> bool {
-        matches!(self, Self::MessageAdded(_) | Self::MessageUpdated(_))
-    }
-
     fn role(&self) -> Option<Role> {
         match self {
             Self::MessageAdded(event) => event.message.as_ref().map(|message| message.role()),

@@ -1,151 +1,12 @@
 //! Which events a subscriber wants: parsed and refused when it registers, never later.
 
-use std::fmt;
-use std::str::FromStr;
-
 use bough_session::{JsonMap, Role, SessionId, metadata_matches};
-use schemars::JsonSchema;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::event_table::{EventKind, names};
 use crate::error::ServiceError;
-
-/// The types of events.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-pub enum EventKind {
-    /// A session exists.
-    #[serde(rename = "session::created")]
-    Created,
-    /// An entry was appended.
-    #[serde(rename = "session::message-added")]
-    MessageAdded,
-    /// A message's content changed.
-    #[serde(rename = "session::message-updated")]
-    MessageUpdated,
-    /// A session's status changed.
-    #[serde(rename = "session::status-changed")]
-    StatusChanged,
-    /// A session's title, description or metadata changed.
-    #[serde(rename = "session::meta-updated")]
-    MetaUpdated,
-    /// A session was deleted.
-    #[serde(rename = "session::deleted")]
-    Deleted,
-    /// The active leaf moved without an append.
-    #[serde(rename = "session::leaf-moved")]
-    LeafMoved,
-    /// A session was archived, or taken back.
-    #[serde(rename = "session::archived")]
-    Archived,
-    /// A session's task was named.
-    #[serde(rename = "session::task-changed")]
-    TaskChanged,
-    /// An entry was named.
-    #[serde(rename = "session::label-changed")]
-    LabelChanged,
-    /// An entry was hidden.
-    #[serde(rename = "session::message-removed")]
-    MessageRemoved,
-    /// Something happened in a loop of an agent.
-    #[serde(rename = "session::loop-changed")]
-    LoopChanged,
-}
-
-/// A name that is not a type of event.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{name:?} is not a type of event; the types are {}", names(&EventKind::ALL))]
-pub struct UnknownEventKind {
-    name: String,
-}
-
-impl EventKind {
-    /// Every type.
-    pub const ALL: [Self; 12] = [
-        Self::Created,
-        Self::MessageAdded,
-        Self::MessageUpdated,
-        Self::StatusChanged,
-        Self::MetaUpdated,
-        Self::Deleted,
-        Self::LeafMoved,
-        Self::Archived,
-        Self::TaskChanged,
-        Self::LabelChanged,
-        Self::MessageRemoved,
-        Self::LoopChanged,
-    ];
-
-    /// The six types that a subscriber gets by default.
-    pub const PUBLIC: [Self; 6] = [
-        Self::Created,
-        Self::MessageAdded,
-        Self::MessageUpdated,
-        Self::StatusChanged,
-        Self::MetaUpdated,
-        Self::Deleted,
-    ];
-
-    /// The name, such as `session::created`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Created => "session::created",
-            Self::MessageAdded => "session::message-added",
-            Self::MessageUpdated => "session::message-updated",
-            Self::StatusChanged => "session::status-changed",
-            Self::MetaUpdated => "session::meta-updated",
-            Self::Deleted => "session::deleted",
-            Self::LeafMoved => "session::leaf-moved",
-            Self::Archived => "session::archived",
-            Self::TaskChanged => "session::task-changed",
-            Self::LabelChanged => "session::label-changed",
-            Self::MessageRemoved => "session::message-removed",
-            Self::LoopChanged => "session::loop-changed",
-        }
-    }
-
-    /// What it means, in a sentence.
-    #[must_use]
-    pub const fn description(self) -> &'static str {
-        match self {
-            Self::Created => "A session exists (created, ensured, forked or brought back).",
-            Self::MessageAdded => "An entry was appended to a session.",
-            Self::MessageUpdated => "A message's content changed (for example while it streams).",
-            Self::StatusChanged => "A session's status changed (idle, working, done, error).",
-            Self::MetaUpdated => "A session's title, description or metadata changed.",
-            Self::Deleted => "A session and its entries were removed.",
-            Self::LeafMoved => "The active path of a session ends at another entry.",
-            Self::Archived => "A session was archived, or taken back.",
-            Self::TaskChanged => "A session's task was named.",
-            Self::LabelChanged => "An entry was named, or lost its name.",
-            Self::MessageRemoved => "An entry was hidden: no read shows it any more.",
-            Self::LoopChanged => "Something happened in a loop of an agent.",
-        }
-    }
-}
-
-impl fmt::Display for EventKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for EventKind {
-    type Err = UnknownEventKind;
-
-    fn from_str(name: &str) -> Result<Self, UnknownEventKind> {
-        let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
-        found.ok_or_else(|| UnknownEventKind { name: name.to_owned() })
-    }
-}
-
-fn names(kinds: &[EventKind]) -> String {
-    let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
-    names.join(", ")
-}
 
 /// Which events a subscriber wants. Everything that is given must hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -225,14 +86,12 @@ impl EventFilter {
     /// Refuses a filter that nothing passes, or that says what none of its types knows.
     pub(crate) fn check(&self) -> Result<(), ServiceError> {
         if self.kinds.is_empty() {
-            let reason = "the filter names no type of event, so nothing would be told";
+            let reason = "the filter names no type of event, so no event would pass it";
             return Err(ServiceError::invalid(reason));
         }
-        let is_message =
-            |kind: &EventKind| matches!(kind, EventKind::MessageAdded | EventKind::MessageUpdated);
-        if self.roles.is_some() && !self.kinds.iter().any(is_message) {
+        if self.roles.is_some() && !self.kinds.iter().any(|kind| kind.is_message()) {
             let kinds = names(&self.kinds);
-            let reason = format!("`roles` filters messages, and {kinds} tells of none");
+            let reason = format!("`roles` filters messages, and {kinds} is not about messages");
             return Err(ServiceError::invalid(reason));
         }
         Ok(())
@@ -248,9 +107,10 @@ impl EventFilter {
     }
 
     fn wants_role(&self, event: &EventFacts<'_>) -> bool {
-        let is_message = matches!(event.kind, EventKind::MessageAdded | EventKind::MessageUpdated);
         match &self.roles {
-            Some(roles) if is_message => event.role.is_some_and(|role| roles.contains(&role)),
+            Some(roles) if event.kind.is_message() => {
+                event.role.is_some_and(|role| roles.contains(&role))
+            }
             _ => true,
         }
     }

@@ -11,7 +11,7 @@ use bough_store::{
 use super::cursor::{FeedPosition, GlobalPosition, Inside, SessionCursor};
 use super::deletions::Deletion;
 use super::event::FeedEvent;
-use super::filter::EventKind;
+use super::event_table::EventKind;
 use super::incarnation_reader::{AfterPage, IncarnationReader};
 use super::reader::{ReadItem, ReadPage};
 use super::retry_read::ShortReads;

@@ -6,7 +6,7 @@ use bough_store::{Position, RecordPage, Steps, Store, StoreError, StoreExt, Stor
 use super::cursor::{FeedPosition, SessionCursor};
 use super::deletions::Deletion;
 use super::event::FeedEvent;
-use super::filter::EventKind;
+use super::event_table::EventKind;
 use super::point_in_time::projector_at;
 use super::projector::EventProjector;
 use super::reader::ReadItem;

@@ -15,6 +15,7 @@
 mod cursor;
 mod deletions;
 mod event;
+mod event_table;
 mod events;
 mod filter;
 mod global_reader;
@@ -33,13 +34,14 @@ mod subscription;
 mod tail;
 
 pub use cursor::{FeedCursor, GlobalCursor, SessionCursor};
-pub use event::{EventPayload, FeedEvent};
+pub use event::FeedEvent;
+pub use event_table::{EventKind, EventPayload, UnknownEventKind};
 pub use events::{
     ArchivedEvent, CreatedEvent, DeletedEvent, LabelChangedEvent, LeafMovedEvent, LoopChangedEvent,
     MessageAddedEvent, MessageRemovedEvent, MessageUpdatedEvent, MetaUpdatedEvent,
     StatusChangedEvent, TaskChangedEvent,
 };
-pub use filter::{EventFacts, EventFilter, EventKind, FilterError, UnknownEventKind};
+pub use filter::{EventFacts, EventFilter, FilterError};
 pub use message_change::{CallName, ChangeKind, MessageChange, TextDelta};
 pub use snapshot::SessionSnapshot;
 pub use subscription::{Delivery, FeedItem, GapReason, StartAt, Subscription};

@@ -9,7 +9,8 @@ use bough_session::{
 use bough_store::{Steps, StoredEntry, StoredRecord};
 
 use super::deletions::Deletion;
-use super::event::{EventPayload, FeedEvent, number_parts};
+use super::event::{FeedEvent, number_parts};
+use super::event_table::EventPayload;
 use super::events::{
     ArchivedEvent, CreatedEvent, DeletedEvent, LabelChangedEvent, LeafMovedEvent, LoopChangedEvent,
     MessageAddedEvent, MessageRemovedEvent, MessageUpdatedEvent, MetaUpdatedEvent,
@@ -166,7 +167,7 @@ impl EventProjector {
                     _ => self.metadata.clone(),
                 };
                 let whose = (self.session.clone(), self.incarnation);
-                let is_message = payload.is_message();
+                let is_message = payload.kind().is_message();
                 let event = FeedEvent::new(whose, (header.seq, header.steps), metadata, payload);
                 if is_message { event.with_change(change.take()) } else { event }
             })

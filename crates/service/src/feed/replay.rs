@@ -11,7 +11,8 @@ use futures_util::future::try_join_all;
 
 use super::cursor::SessionCursor;
 use super::deletions::Deletion;
-use super::event::{EventPayload, FeedEvent};
+use super::event::FeedEvent;
+use super::event_table::EventPayload;
 use super::events::{CreatedEvent, MessageAddedEvent, MessageUpdatedEvent};
 use super::replayed_entries::{AddedEntry, LaterChanges, added_entries};
 use crate::limits::{
