@@ -3,13 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use super::health;
-use super::operations::{header_parameters, with_failures};
-use super::schemas::{Components, object};
+use super::operations::{answer, header_parameters, with_failures};
+use super::schemas::{Components, complete, count, nullable, reference, text, texts, time, truth};
 
 /// Path, method and operation of each.
 pub(super) fn operations(components: &mut Components) -> Vec<(&'static str, &'static str, Value)> {
     components.0.insert("ClientRange".to_owned(), client_range());
-    let health = components.name_as("Health", status("ok"));
+    let health = components
+        .name_as("Health", complete(json!({ "status": { "type": "string", "const": "ok" } })));
     let readiness = components.name_as("Readiness", readiness());
     let version = components.name_as("Version", version());
     let login = components.name_as("Login", login());
@@ -28,83 +29,62 @@ pub(super) fn operations(components: &mut Components) -> Vec<(&'static str, &'st
         ("/v1/verify", "post", health::verify(components)),
         ("/metrics", "get", metrics()),
         ("/v1/call/{function_id}", "post", call_by_name()),
-        ("/v1/login", "post", described("login", log_in, "browsers", answer("200", login))),
+        (
+            "/v1/login",
+            "post",
+            described("login", log_in, "browsers", answer("200", "Done.", login)),
+        ),
         ("/v1/logout", "post", logout()),
         (
             "/v1/tickets",
             "post",
-            described("createTicket", new_ticket, "browsers", answer("201", ticket)),
+            described("createTicket", new_ticket, "browsers", answer("201", "Done.", ticket)),
         ),
     ]
 }
 
-fn status(word: &str) -> Value {
-    object(json!({ "status": { "type": "string", "const": word } }), &["status"])
-}
-
-fn text(about: &str) -> Value {
-    json!({ "type": "string", "description": about })
-}
-
-fn texts(about: &str) -> Value {
-    json!({ "type": "array", "items": { "type": "string" }, "description": about })
-}
-
 fn version() -> Value {
-    let properties = json!({
+    complete(json!({
         "name": text("The program."),
         "version": text("Its version."),
         "api": text("The version of the API, as in its paths."),
         "protocols": texts("What it speaks."),
-        "clients": { "$ref": "#/components/schemas/ClientRange" },
-    });
-    object(properties, &["name", "version", "api", "protocols", "clients"])
+        "clients": reference("ClientRange"),
+    }))
 }
 
 fn client_range() -> Value {
-    let properties = json!({
+    complete(json!({
         "min": text("The oldest version of the client libraries that is served."),
         "max": text("The newest version that is known to work."),
-    });
-    object(properties, &["min", "max"])
+    }))
 }
 
 fn login() -> Value {
-    let properties = json!({
-        "token_id": { "type": ["string", "null"], "description": "The token; `null` where none is needed and no cookie is set." },
+    complete(json!({
+        "token_id": nullable(text("The token; `null` where none is needed and no cookie is set.")),
         "rights": texts("What the caller may do."),
-        "expires_at": { "type": ["integer", "null"], "description": "When the cookie ends, milliseconds since the epoch." },
-    });
-    object(properties, &["token_id", "rights", "expires_at"])
+        "expires_at": nullable(time("When the cookie ends")),
+    }))
 }
 
 fn ticket() -> Value {
-    let properties = json!({
-        "ticket": text("Send it as `ticket=` in the query of an event stream. It is good once."),
-        "expires_at": { "type": "integer", "description": "When it ends, milliseconds since the epoch." },
-    });
-    object(properties, &["ticket", "expires_at"])
+    complete(json!({
+        "ticket": text("Send it as `ticket=` in the query of an event stream. It opens one stream."),
+        "expires_at": time("When it ends"),
+    }))
 }
 
 fn readiness() -> Value {
-    let count = |about: &str| json!({ "type": "integer", "minimum": 0, "description": about });
-    let properties = json!({
+    complete(json!({
         "status": { "type": "string", "enum": ["ready", "not ready"] },
         "store": text("The adapter."),
-        "store_reachable": { "type": "boolean", "description": "Whether the store answers." },
-        "draining": { "type": "boolean", "description": "Whether the server is about to end." },
+        "store_reachable": truth("Whether the store answers."),
+        "draining": truth("Whether the server is about to end."),
         "config": text("How the last reload of the configuration ended."),
         "rejected_reloads": count("Reloads that were refused since the start."),
         "reopened_sessions": count("Sessions that were opened again after a failure."),
-    });
-    object(properties, &["status", "store", "store_reachable", "draining"])
-}
-
-fn answer(status: &str, schema: Value) -> Map<String, Value> {
-    let content = json!({ "application/json": { "schema": schema } });
-    let mut answers = Map::new();
-    answers.insert(status.to_owned(), json!({ "description": "Done.", "content": content }));
-    answers
+    }))
 }
 
 fn described(id: &str, summary: &str, tag: &str, responses: Map<String, Value>) -> Value {
@@ -116,7 +96,7 @@ fn described(id: &str, summary: &str, tag: &str, responses: Map<String, Value>) 
 
 /// A page that needs no token.
 fn page(id: &str, summary: &str, schema: Value) -> Value {
-    let mut operation = described(id, summary, "server", answer("200", schema));
+    let mut operation = described(id, summary, "server", answer("200", "Done.", schema));
     if let Some(map) = operation.as_object_mut() {
         map.insert("security".to_owned(), json!([]));
     }
@@ -127,9 +107,7 @@ fn ready(schema: Value) -> Value {
     let summary = "Whether the process can do its work";
     let mut operation = page("getReadiness", summary, schema.clone());
     if let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) {
-        let content = json!({ "application/json": { "schema": schema } });
-        responses
-            .insert("503".to_owned(), json!({ "description": "Not ready.", "content": content }));
+        responses.extend(answer("503", "Not ready.", schema));
     }
     operation
 }
@@ -152,7 +130,7 @@ fn metrics() -> Value {
 
 fn logout() -> Value {
     let mut answers = Map::new();
-    answers.insert("204".to_owned(), json!({ "description": "The cookie is good no more." }));
+    answers.insert("204".to_owned(), json!({ "description": "The login has ended." }));
     described("logout", "End a login", "browsers", answers)
 }
 

@@ -1,15 +1,15 @@
 //! The operations that take lines of JSON in a request that stays open, and answer with lines.
 
 use bough_service::api::RecordResponse;
+use bough_service::schema_of;
 use serde_json::{Map, Value, json};
 
 use super::examples::{example, recorder_event};
 use super::operations::{path_parameter, with_failures};
-use super::schemas::{Components, object};
+use super::schemas::{Components, count, object, text};
 use super::streams::parameter;
 use crate::api::body::NDJSON;
 use crate::api::record::record_fields;
-use crate::integration::schema_of;
 
 /// Path, method and operation of each.
 pub(super) fn operations(components: &mut Components) -> Vec<(&'static str, &'static str, Value)> {
@@ -50,10 +50,9 @@ fn deltas(components: &mut Components) -> Value {
 }
 
 fn delta_line() -> Value {
-    let text = |about: &str| json!({ "type": "string", "description": about });
     object(
         json!({
-            "block": { "type": "integer", "minimum": 0, "description": "The number of the block, from 0." },
+            "block": count("The number of the block, from 0."),
             "text": text("What is added to the block."),
             "kind": { "$ref": "#/components/schemas/DeltaBlock" },
             "function_call_id": text("The call, where the line begins one."),
@@ -67,7 +66,7 @@ fn delta_line() -> Value {
 fn delta_acknowledgement() -> Value {
     object(
         json!({
-            "revision": { "type": "integer", "minimum": 0, "description": "The revision that is durable." },
+            "revision": count("The revision that is durable."),
             "stop_reason": { "$ref": "#/components/schemas/StopReason", "description": "Why the message ended, on the line for its end." },
             "error": { "$ref": "#/components/schemas/Problem" },
         }),
@@ -93,7 +92,7 @@ fn record(components: &mut Components) -> Value {
     json!({
         "operationId": "recordLines",
         "summary": summary,
-        "description": "Each line is an event. A line of the answer (`x-lines`) tells how far the events are durable. A caller \
+        "description": "Each line is an event. A line of the answer (`x-lines`) says how far the events are durable. A caller \
                         whose connection broke asks `GET /v1/record/{recording_id}` where to go on.",
         "tags": ["record"],
         "x-right": "write",

@@ -212,14 +212,18 @@ fn responses(function: &Function, components: &mut Components) -> Value {
     let schema = components.take(function.response_schema());
     let schema = components.name(non_null(schema));
     let status = if function.makes_session { "201" } else { "200" };
-    let content = json!({ "application/json": { "schema": schema } });
-    let mut responses = Map::new();
-    responses.insert(status.to_owned(), json!({ "description": "Done.", "content": content }));
+    let mut responses = answer(status, "Done.", schema);
     if may_be_unmodified(function) {
         let unmodified = json!({ "description": "It is still as the caller knows it." });
         responses.insert("304".to_owned(), unmodified);
     }
     with_failures(responses)
+}
+
+/// An answer in JSON.
+pub(super) fn answer(status: &str, about: &str, schema: Value) -> Map<String, Value> {
+    let content = json!({ "application/json": { "schema": schema } });
+    Map::from_iter([(status.to_owned(), json!({ "description": about, "content": content }))])
 }
 
 /// The answers of an operation, and how it may fail.

@@ -120,6 +120,42 @@ pub(super) fn object(properties: Value, required: &[&str]) -> Value {
     json!({ "type": "object", "properties": properties, "required": required })
 }
 
+/// An object that has all of its members.
+pub(super) fn complete(properties: Value) -> Value {
+    let required: Vec<String> =
+        properties.as_object().into_iter().flat_map(Map::keys).cloned().collect();
+    json!({ "type": "object", "properties": properties, "required": required })
+}
+
+pub(super) fn text(about: &str) -> Value {
+    json!({ "type": "string", "description": about })
+}
+
+pub(super) fn texts(about: &str) -> Value {
+    json!({ "type": "array", "items": { "type": "string" }, "description": about })
+}
+
+pub(super) fn count(about: &str) -> Value {
+    json!({ "type": "integer", "minimum": 0, "description": about })
+}
+
+pub(super) fn truth(about: &str) -> Value {
+    json!({ "type": "boolean", "description": about })
+}
+
+pub(super) fn time(about: &str) -> Value {
+    json!({ "type": "integer", "description": format!("{about}, milliseconds since the epoch.") })
+}
+
+/// The same schema, or `null`.
+pub(super) fn nullable(mut schema: Value) -> Value {
+    match schema.get_mut("type") {
+        Some(kind) => *kind = json!([kind.take(), "null"]),
+        None => schema = json!({ "anyOf": [schema, { "type": "null" }] }),
+    }
+    schema
+}
+
 /// The name of a type in the document. Generated clients name the answer of an operation after the operation with
 /// `Response`, so no shape may have such a name.
 fn shape_name(type_name: &str) -> String {
@@ -129,7 +165,8 @@ fn shape_name(type_name: &str) -> String {
     }
 }
 
-fn reference(name: &str) -> Value {
+/// A reference to a shape.
+pub(super) fn reference(name: &str) -> Value {
     json!({ "$ref": format!("{SCHEMAS}{name}") })
 }
 

@@ -1,15 +1,14 @@
 //! The streams of events, and the data of their events.
 
-use bough_service::{EventKind, Function, GapReason, SessionSnapshot};
+use bough_service::{EventKind, Function, GapReason, SessionSnapshot, schema_of};
 use serde_json::{Map, Value, json};
 
 use super::names::pascal_case;
 use super::operations::{path_parameter, with_failures};
-use super::schemas::{Components, object};
+use super::schemas::{Components, complete, count, text, truth};
 use crate::api::fields::{Field, FieldKind};
 use crate::api::message_events::{DELTA, FINISHED, SNAPSHOT, STARTED};
 use crate::api::stream_request::stream_fields;
-use crate::integration::{payload_schema, schema_of};
 
 /// What a stream of events is made of.
 const ABOUT: &str = "Server-sent events, each with an `id` from which a reader resumes. A streaming message sends `message.started`, \
@@ -80,7 +79,7 @@ fn events(components: &mut Components) -> Map<String, Value> {
     // The events below report changes of messages.
     let others = EventKind::ALL.into_iter().filter(|kind| *kind != EventKind::MessageUpdated);
     for kind in others {
-        let payload = components.take(payload_schema(kind));
+        let payload = components.take(kind.payload_schema());
         let payload = components.name(payload);
         let schema =
             components.name_as(&pascal_case(kind.name()), feed_event(kind.name(), payload));
@@ -95,16 +94,13 @@ fn events(components: &mut Components) -> Map<String, Value> {
 
 /// The data of an event of the feed.
 fn feed_event(name: &str, payload: Value) -> Value {
-    object(
-        json!({
-            "type": { "type": "string", "const": name },
-            "cursor": text("Where to go on after this event; its `id`."),
-            "seq": count("The number of the record in its session."),
-            "step": count("The number of the step of a stream; 0 when it is not about a stream."),
-            "payload": payload,
-        }),
-        &["type", "cursor", "seq", "step", "payload"],
-    )
+    complete(json!({
+        "type": { "type": "string", "const": name },
+        "cursor": text("Where to go on after this event; its `id`."),
+        "seq": count("The number of the record in its session."),
+        "step": count("The number of the step of a stream; 0 when it is not about a stream."),
+        "payload": payload,
+    }))
 }
 
 fn message_events() -> Vec<(&'static str, &'static str, Value)> {
@@ -148,7 +144,7 @@ fn finished() -> Value {
         "model": text("The model that wrote it."),
         "provider": text("Who served the model."),
         "cost": { "type": "number", "description": "What it cost, in dollars." },
-        "aborted": { "type": "boolean", "description": "Whether it was given up before its end." },
+        "aborted": truth("Whether it was given up before its end."),
     });
     about_message("MessageFinished", fields, &[])
 }
@@ -196,14 +192,6 @@ fn notices(components: &mut Components) -> Vec<(&'static str, &'static str, Valu
 
 fn titled(title: &str, properties: Value, required: &[&str]) -> Value {
     json!({ "title": title, "type": "object", "properties": properties, "required": required })
-}
-
-fn text(about: &str) -> Value {
-    json!({ "type": "string", "description": about })
-}
-
-fn count(about: &str) -> Value {
-    json!({ "type": "integer", "minimum": 0, "description": about })
 }
 
 /// A parameter of a query that becomes a field of a function's request.
