@@ -5,9 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bough_platform::{Clock, Disk, Entropy};
-use bough_search::SearchIndex;
-use bough_service::{Reload, ReloadError, Service, Settings};
-use bough_store::Store;
+use bough_service::{Reload, ReloadError, Service, Settings, schema_of};
 use bough_store::shared_state::SharedState;
 use serde_json::Value;
 
@@ -15,13 +13,10 @@ use crate::app::App;
 use crate::config::{self, AdapterConfig, Config, ConfigError, Loaded, Overrides, beside};
 use crate::engine::{ConfigurationOffer, EngineError, EngineLink};
 use crate::guard::{GuardRules, LocalKey, TokenFile, Tokens};
-use crate::inspection::StoreDirectory;
 use crate::logs;
 use crate::own_address::OwnAddresses;
 use crate::run::NativeWrapper;
-use crate::stores::{
-    OpenError, StoreContext, native_directory, open_index, open_store, where_kept,
-};
+use crate::stores::OpenError;
 
 /// Looks up an environment variable.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -85,48 +80,6 @@ impl Sources {
         Ok(())
     }
 
-    /// Where a configuration stores the sessions, in words for people.
-    pub(crate) fn where_kept(&self, config: &Config) -> String {
-        where_kept(&config.adapter, &self.data_dir, &*self.environment)
-    }
-
-    /// Makes the store that a configuration asks for.
-    pub(crate) async fn open(&self, config: &Config) -> Result<Arc<dyn Store>, OpenError> {
-        open_store(config, &self.context()).await
-    }
-
-    /// Opens the search index of that store.
-    pub(crate) fn open_index(
-        &self,
-        config: &Config,
-    ) -> Result<Option<Arc<dyn SearchIndex>>, OpenError> {
-        open_index(config, &self.context())
-    }
-
-    /// The directory of that store's files, and of the results of reading them.
-    pub(crate) fn directory(&self, config: &Config) -> Result<Option<StoreDirectory>, OpenError> {
-        let found = native_directory(config, &self.context())?;
-        Ok(found.map(|(path, platform)| StoreDirectory {
-            path,
-            platform,
-            server_disk: self.disk.clone(),
-            shared: self.shared.clone(),
-        }))
-    }
-
-    fn context(&self) -> StoreContext<'_> {
-        StoreContext {
-            data_dir: &self.data_dir,
-            clock: self.clock.clone(),
-            entropy: self.entropy.clone(),
-            address: self.address.clone(),
-            instance: self.instance.clone(),
-            own: self.own.clone(),
-            lookup: &*self.environment,
-            wrap_native: self.wrap_native.as_ref(),
-        }
-    }
-
     /// The tokens of the data directory; `None` where there is no token file.
     pub(crate) fn load_tokens(&self) -> Result<Option<Tokens>, crate::guard::TokenError> {
         TokenFile::new(&*self.disk).load()
@@ -161,11 +114,8 @@ pub(crate) enum AskError {
 
 /// What an engine, or a client of the bus, may read of our settings.
 pub(crate) fn offer(config: &Config) -> ConfigurationOffer {
-    let schema = schemars::r#gen::SchemaSettings::draft07()
-        .into_generator()
-        .into_root_schema_for::<config::WorkerConfig>();
     ConfigurationOffer {
-        schema: serde_json::to_value(schema).unwrap_or_default(),
+        schema: schema_of::<config::WorkerConfig>(),
         initial_value: serde_json::to_value(config.worker()).unwrap_or_default(),
     }
 }
