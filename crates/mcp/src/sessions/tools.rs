@@ -19,117 +19,61 @@ pub(super) struct Tool {
     pub(super) function: &'static str,
     /// The fields of the function's request that it takes.
     fields: &'static [&'static str],
-    /// Whether its answer is a page of messages, which are bounded by their bytes too.
-    pub(super) has_messages: bool,
 }
 
-const MESSAGE_FIELDS: &[&str] =
-    &["session_id", "limit", "cursor", "roles", "from_entry_id", "include_custom", "format"];
+/// A row for each tool: its name, its function, the fields that it takes, its title and what it does.
+macro_rules! tools {
+    ($($name:ident = $function:literal ($($field:tt)*) $title:literal $description:literal;)*) => {
+        &[$(Tool {
+            name: stringify!($name),
+            title: $title,
+            description: $description,
+            function: $function,
+            fields: &[$(stringify!($field)),*],
+        }),*]
+    };
+}
 
 /// Every tool, in the order in which clients list them.
-pub(super) const TOOLS: &[Tool] = &[
-    Tool {
-        name: "list_sessions",
-        title: "List sessions",
-        description: "List sessions page by page, those that changed last first.",
-        function: "session::sessions",
-        fields: &[
-            "limit",
-            "cursor",
-            "status",
-            "order",
-            "archived",
-            "metadata",
-            "task",
-            "id_prefix",
-            "include_details",
-        ],
-        has_messages: false,
-    },
-    Tool {
-        name: "search",
-        title: "Search sessions",
-        description: "Search everything that was said in all sessions: words, phrases and filters, the best hits first.",
-        function: "session::search",
-        fields: &["query", "limit", "cursor", "metadata"],
-        has_messages: false,
-    },
-    Tool {
-        name: "describe_session",
-        title: "Describe a session",
-        description: "Read a session's title, description, status, metadata and active leaf.",
-        function: "session::describe",
-        fields: &["session_id"],
-        has_messages: false,
-    },
-    Tool {
-        name: "read_latest_messages",
-        title: "Read the latest messages",
-        description: "Read the messages of a session's active path (or of the path to an entry), the newest first, page by page.",
-        function: "session::path-tail",
-        fields: MESSAGE_FIELDS,
-        has_messages: true,
-    },
-    Tool {
-        name: "read_messages",
-        title: "Read messages from the beginning",
-        description: "Read the messages of a session's active path (or of the path to an entry), the oldest first, page by page.",
-        function: "session::path",
-        fields: MESSAGE_FIELDS,
-        has_messages: true,
-    },
-    Tool {
-        name: "list_branches",
-        title: "List branches",
-        description: "List the ends of a session's branches, with depth, last activity and label.",
-        function: "session::branches",
-        fields: &["session_id", "limit", "cursor"],
-        has_messages: false,
-    },
-    Tool {
-        name: "create_session",
-        title: "Create a session",
-        description: "Create a session, and get its id.",
-        function: "session::create",
-        fields: &["title", "description", "metadata"],
-        has_messages: false,
-    },
-    Tool {
-        name: "append_message",
-        title: "Append a message",
-        description: "Append a message to a session, such as {\"role\": \"user\", \"content\": \"hello\"}. With `parent_id` it answers an \
-earlier entry and begins a branch. It is on the disk when this answers.",
-        function: "session::append-entry",
-        fields: &[
-            "session_id",
-            "message",
-            "format",
-            "parent_id",
-            "entry_id",
-            "expected_leaf",
-            "create",
-        ],
-        has_messages: false,
-    },
-    Tool {
-        name: "fork_session",
-        title: "Fork a session",
-        description: "Copy the path up to an entry, or the whole tree, into a new session.",
-        function: "session::fork",
-        fields: &["session_id", "entry_id", "title", "new_session_id", "whole"],
-        has_messages: false,
-    },
-    Tool {
-        name: "switch_branch",
-        title: "Switch branches",
-        description: "Make a session's active path end at an entry, so that what is appended next follows it.",
-        function: "session::set-active-leaf",
-        fields: &["session_id", "entry_id", "expected_leaf"],
-        has_messages: false,
-    },
-];
+pub(super) const TOOLS: &[Tool] = tools! {
+    list_sessions = "session::sessions" (limit cursor status order archived metadata task id_prefix include_details)
+        "List sessions"
+        "List sessions page by page, those that changed last first.";
+    search = "session::search" (query limit cursor metadata)
+        "Search sessions"
+        "Search everything that was said in all sessions: words, phrases and filters, the best hits first.";
+    describe_session = "session::describe" (session_id)
+        "Describe a session"
+        "Read a session's title, description, status, metadata and active leaf.";
+    read_latest_messages = "session::path-tail" (session_id limit cursor roles from_entry_id include_custom format)
+        "Read the latest messages"
+        "Read the messages of a session's active path (or of the path to an entry), the newest first, page by page.";
+    read_messages = "session::path" (session_id limit cursor roles from_entry_id include_custom format)
+        "Read messages from the beginning"
+        "Read the messages of a session's active path (or of the path to an entry), the oldest first, page by page.";
+    list_branches = "session::branches" (session_id limit cursor)
+        "List branches"
+        "List the ends of a session's branches, with depth, last activity and label.";
+    create_session = "session::create" (title description metadata)
+        "Create a session"
+        "Create a session, and get its id.";
+    append_message = "session::append-entry" (session_id message format parent_id entry_id expected_leaf create)
+        "Append a message"
+        "Append a message to a session, such as {\"role\": \"user\", \"content\": \"hello\"}. With `parent_id` it answers an earlier entry and begins a branch. It is on the disk when this answers.";
+    fork_session = "session::fork" (session_id entry_id title new_session_id whole)
+        "Fork a session"
+        "Copy the path up to an entry, or the whole tree, into a new session.";
+    switch_branch = "session::set-active-leaf" (session_id entry_id expected_leaf)
+        "Switch branches"
+        "Make a session's active path end at an entry, so that what is appended next follows it.";
+};
 
 impl Tool {
+    /// Whether its answer is a page of messages, which are bounded by their bytes too.
+    fn has_messages(&self) -> bool {
+        matches!(self.function, "session::path" | "session::path-tail")
+    }
+
     /// The tool as clients list it.
     pub(super) fn describe(&self) -> Value {
         let is_read = function(self.function).is_some_and(bough_service::Function::is_read);
@@ -238,7 +182,7 @@ impl<F: Functions> SessionHost<F> {
         arguments: Map<String, Value>,
     ) -> Result<Value, String> {
         let request = tool.request(arguments)?;
-        let answer = if tool.has_messages {
+        let answer = if tool.has_messages() {
             self.bounded_page(tool.function, request.clone()).await
         } else {
             self.call(tool.function, request.clone()).await
