@@ -93,9 +93,9 @@ pub const STREAM_STALLED_AFTER: Duration = Duration::from_secs(2);
 /// Events of a body that are recorded by one call.
 pub const RECORDED_LINES_PER_CALL: usize = 1000;
 
-/// Bytes of lines that are read at once from a request with deltas; they become durable together.
-pub const DELTA_BATCH_BYTES: usize = 64 * 1024;
-/// Longest line of such a request, in bytes.
+/// Bytes of lines that are read at once from a body of lines, if they have arrived; they become durable together.
+pub const LINES_BATCH_BYTES: usize = 64 * 1024;
+/// Longest line of a request with deltas, in bytes.
 pub const DELTA_LINE_BYTES_MAX: usize = 1024 * 1024;
 /// Acknowledgements that may wait for the writer before no more lines are read.
 pub const DELTA_ACKNOWLEDGEMENTS_WAITING: usize = 4096;

@@ -1,15 +1,20 @@
 //! A request body that is read line by line while it arrives.
 
-use axum::body::{Body, Bytes};
-use http_body_util::BodyExt;
+use axum::body::{Body, BodyDataStream, Bytes};
+use futures_util::{FutureExt, StreamExt};
 
-/// The lines of a body. A line is returned when its end has arrived.
+use crate::limits::LINES_BATCH_BYTES;
+
+/// The lines of a body, in pieces as they arrive.
 pub(crate) struct BodyLines {
-    body: Body,
+    body: BodyDataStream,
     /// The bytes that are not a whole line yet.
     rest: Vec<u8>,
+    /// How many of them are known to hold no line break.
+    searched: usize,
     line_bytes_max: usize,
-    has_ended: bool,
+    /// How the body ended, once it has.
+    end: Option<Result<(), LineError>>,
 }
 
 /// Why no more lines can be read.
@@ -23,53 +28,56 @@ pub(crate) enum LineError {
 
 impl BodyLines {
     pub(crate) fn new(body: Body, line_bytes_max: usize) -> Self {
-        Self { body, rest: Vec::new(), line_bytes_max, has_ended: false }
+        let body = body.into_data_stream();
+        Self { body, rest: Vec::new(), searched: 0, line_bytes_max, end: None }
     }
 
-    /// The lines that arrived since the last call, without empty ones. Waits for at least one. `None` at the end of the
-    /// body.
-    pub(crate) async fn next(&mut self) -> Result<Option<Vec<Vec<u8>>>, LineError> {
-        while !self.has_ended {
-            match self.body.frame().await {
-                Some(Ok(frame)) => {
-                    let lines = frame.into_data().map(|data| self.take(&data)).unwrap_or_default();
-                    if self.rest.len() > self.line_bytes_max {
-                        return Err(LineError::TooLong(self.line_bytes_max));
-                    }
-                    if !lines.is_empty() {
-                        return Ok(Some(lines));
-                    }
-                }
-                Some(Err(_)) => return Err(LineError::Broken),
-                None => {
-                    self.has_ended = true;
-                    let last = std::mem::take(&mut self.rest);
-                    if has_words(&last) {
-                        return Ok(Some(vec![last]));
-                    }
-                }
-            }
+    /// The whole lines that arrived since the last call; none if only a part of a line did. Waits until something arrives. `None`
+    /// at the end of the body.
+    pub(crate) async fn next(&mut self) -> Result<Option<Vec<u8>>, LineError> {
+        if self.rest.len() > self.line_bytes_max {
+            return Err(LineError::TooLong(self.line_bytes_max));
         }
-        Ok(None)
+        if let Some(end) = self.end {
+            return end.map(|()| None);
+        }
+        let arrived = self.body.next().await;
+        self.take(arrived);
+        while self.end.is_none() && self.rest.len() < LINES_BATCH_BYTES {
+            let Some(arrived) = self.body.next().now_or_never() else { break };
+            self.take(arrived);
+        }
+        Ok(Some(self.take_lines()))
     }
 
-    /// Adds the bytes that arrived, and takes out the whole lines.
-    fn take(&mut self, data: &Bytes) -> Vec<Vec<u8>> {
-        let mut lines = Vec::new();
-        let mut pieces = data.split(|byte| *byte == b'\n').peekable();
-        while let Some(piece) = pieces.next() {
-            self.rest.extend_from_slice(piece);
-            if pieces.peek().is_some() {
-                lines.push(std::mem::take(&mut self.rest));
-            }
+    fn take_lines(&mut self) -> Vec<u8> {
+        let new = self.rest.get(self.searched..).unwrap_or_default();
+        let found = new.iter().rposition(|byte| *byte == b'\n');
+        let mut end = found.map_or(0, |at| self.searched + at + 1);
+        // The last line of a complete body needs no line break.
+        if self.end == Some(Ok(())) && self.rest.len() - end <= self.line_bytes_max {
+            end = self.rest.len();
         }
-        lines.retain(|line| has_words(line));
-        lines
+        self.searched = self.rest.len() - end;
+        if end == 0 {
+            return Vec::new();
+        }
+        let rest = self.rest.split_off(end);
+        std::mem::replace(&mut self.rest, rest)
+    }
+
+    fn take(&mut self, arrived: Option<Result<Bytes, axum::Error>>) {
+        match arrived {
+            Some(Ok(bytes)) => self.rest.extend_from_slice(&bytes),
+            Some(Err(_)) => self.end = Some(Err(LineError::Broken)),
+            None => self.end = Some(Ok(())),
+        }
     }
 }
 
-fn has_words(line: &[u8]) -> bool {
-    !line.trim_ascii().is_empty()
+/// The lines of a piece, without blank ones.
+pub(crate) fn lines_of(piece: &[u8]) -> impl Iterator<Item = &[u8]> {
+    piece.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty())
 }
 
 #[cfg(test)]
@@ -90,16 +98,16 @@ mod tests {
     async fn lines_are_whole_wherever_the_body_is_cut() {
         let mut lines = lines(&["a", "b\nc", "d\n\n  \ne\nf", "g"], 8);
         let mut found = Vec::new();
-        while let Some(more) = lines.next().await.unwrap() {
-            found.extend(more.into_iter().map(|line| String::from_utf8(line).unwrap()));
+        while let Some(piece) = lines.next().await.unwrap() {
+            found.extend(lines_of(&piece).map(|line| String::from_utf8(line.to_vec()).unwrap()));
         }
         assert_eq!(found, ["ab", "cd", "e", "fg"]);
     }
 
     #[tokio::test]
     async fn a_line_without_an_end_has_a_bound() {
-        let mut lines = lines(&["ab\n", "cde", "fgh"], 4);
-        assert_eq!(lines.next().await, Ok(Some(vec![b"ab".to_vec()])));
-        assert_eq!(lines.next().await, Err(LineError::TooLong(4)));
+        let mut lines = lines(&["ab\n", "cde", "fgh"], 5);
+        assert_eq!(lines.next().await, Ok(Some(b"ab\n".to_vec())));
+        assert_eq!(lines.next().await, Err(LineError::TooLong(5)));
     }
 }

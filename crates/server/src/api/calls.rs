@@ -21,7 +21,7 @@ use super::conditions::{Conditions, entry_tag, is_known_to_caller, tag};
 use super::fields::{Field, fields, from_query, path_names};
 use super::names::check_names;
 use super::problem::Problem;
-use crate::app::{App, Permit};
+use crate::app::{App, Permit, Permits};
 use crate::config::ends;
 use crate::guard::Caller;
 use crate::limits::REQUEST_TIMEOUT;
@@ -63,9 +63,18 @@ pub(crate) async fn answer_call(app: &App, call: Call, request: HttpRequest) -> 
 
 /// Takes the right to work on a request. Taken once its body is there, so that slow callers keep nobody out.
 pub(crate) fn take_request(app: &App) -> Result<Permit, Problem> {
-    app.requests.take(app.limits().requests).ok_or_else(|| {
+    permitted(app, &app.requests, app.limits().requests, "requests")
+}
+
+/// Takes the right to hold a stream open.
+pub(crate) fn take_stream(app: &App) -> Result<Permit, Problem> {
+    permitted(app, &app.streams, app.limits().streams, "streams")
+}
+
+fn permitted(app: &App, permits: &Permits, most: usize, what: &str) -> Result<Permit, Problem> {
+    permits.take(most).ok_or_else(|| {
         app.metrics.limited.add(1);
-        Problem::too_busy("requests")
+        Problem::too_busy(what)
     })
 }
 
@@ -90,7 +99,7 @@ async fn call_by_name(
     parts: &Parts,
     body: Body,
 ) -> Result<Response, Problem> {
-    let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
+    let caller = Caller::of(&parts)?;
     caller.scope.may_call(function)?;
     from_query(parts.uri.query().unwrap_or_default(), &[])?;
     let mut request = read_request(app, &parts.headers, body).await?;
@@ -150,7 +159,7 @@ pub(crate) async fn within(
 async fn answer(app: &App, call: &Call, request: HttpRequest) -> Result<Response, Problem> {
     let plan = &call.0;
     let (mut parts, body) = request.into_parts();
-    let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
+    let caller = Caller::of(&parts)?;
     // Check before the body is read: the server does not wait for a caller without the right.
     caller.scope.may_call(plan.function)?;
     let in_path = path_fields(&mut parts).await?;
@@ -164,9 +173,9 @@ async fn answer(app: &App, call: &Call, request: HttpRequest) -> Result<Response
         Value::Object(from_query(query, &plan.fields)?).into()
     };
     let _permit = take_request(app)?;
-    put_path_fields(&mut request, in_path)?;
+    put_path_fields(&mut request, &in_path)?;
     let conditions = Conditions::of(plan.function, &parts.headers, &caller, &mut request)?;
-    let asked = Asked { plan, caller: &caller, headers: &parts.headers, conditions };
+    let asked = Asked { plan, caller: &caller, headers: &parts.headers, in_path, conditions };
     let begun = app.clock.monotonic();
     let answer = asked.answer(app, request).await;
     app.count_call(plan.function, begun, answer.is_ok());
@@ -185,14 +194,14 @@ async fn path_fields(parts: &mut Parts) -> Result<Vec<(String, String)>, Problem
     Ok(params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
-fn put_path_fields(request: &mut Request, in_path: Vec<(String, String)>) -> Result<(), Problem> {
+fn put_path_fields(request: &mut Request, in_path: &[(String, String)]) -> Result<(), Problem> {
     for (name, text) in in_path {
-        check_in_path(&name, &text)?;
-        check_length(&name, &text).map_err(ServiceError::from)?;
-        if !request.put(&name, Value::String(text)) {
+        check_in_path(name, text)?;
+        check_length(name, text).map_err(ServiceError::from)?;
+        if !request.put(name, Value::String(text.clone())) {
             let detail = format!("`{name}` in the body is not the one in the path");
             let problem = Problem::bad_request(&*detail, "Leave it out of the body.");
-            return Err(problem.at(&name, &detail));
+            return Err(problem.at(name, &detail));
         }
     }
     Ok(())
@@ -214,6 +223,8 @@ struct Asked<'a> {
     plan: &'a CallPlan,
     caller: &'a Caller,
     headers: &'a HeaderMap,
+    /// The fields that are in the path.
+    in_path: Vec<(String, String)>,
     conditions: Conditions,
 }
 
@@ -229,16 +240,15 @@ struct Before {
 impl Asked<'_> {
     async fn answer(&self, app: &App, request: Request) -> Result<Response, Problem> {
         // Compare with the caller's tag only after the call, which checks who may read.
-        let before = self.before(app, &request).await?;
-        let named = Named::of(&request);
+        let before = self.before(app).await?;
         let (scope, function) = (&self.caller.scope, self.plan.function);
         let answer = app.call_on_terms(scope, function, request, self.conditions.terms()).await;
         let answer = answer.map_err(|error| self.conditions.problem(error))?;
-        self.respond(named, &answer, &before)
+        self.respond(&answer, &before)
     }
 
     /// Reads the session, if the response has a tag.
-    async fn before(&self, app: &App, request: &Request) -> Result<Before, Problem> {
+    async fn before(&self, app: &App) -> Result<Before, Problem> {
         let incarnation = self.conditions.incarnation();
         let tells_tag = match self.plan.function.tag {
             Some(TagKind::Session) => true,
@@ -248,7 +258,7 @@ impl Asked<'_> {
         if !tells_tag {
             return Ok(Before { tag: None, incarnation });
         }
-        let id = SessionId::from_stored(request.text("session_id").unwrap_or_default());
+        let id = SessionId::from_stored(self.named("session_id"));
         let version = app.service.session_version(&self.caller.scope, &id).await?;
         Ok(version.map_or_else(Before::default, |version| Before {
             tag: Some(tag(&version.to_string())),
@@ -256,11 +266,11 @@ impl Asked<'_> {
         }))
     }
 
-    fn respond(&self, named: Named, answer: &Answer, before: &Before) -> Result<Response, Problem> {
+    fn respond(&self, answer: &Answer, before: &Before) -> Result<Response, Problem> {
         self.conditions.check(answer)?;
         let body = answer.to_json()?;
         if body == b"null" {
-            return Err(named.not_there());
+            return Err(self.not_there());
         }
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -278,6 +288,28 @@ impl Asked<'_> {
         headers.extend(replay_header(answer));
         Ok((status, headers, body).into_response())
     }
+
+    /// Over HTTP, a `null` answer is a 404.
+    fn not_there(&self) -> Problem {
+        let has = |name: &str| self.in_path.iter().any(|(known, _)| known == name);
+        let session = self.named("session_id");
+        let error = if has("key") {
+            ServiceError::DocumentNotFound { scope: self.named("scope"), key: self.named("key") }
+        } else if has("recording_id") {
+            ServiceError::RecordingNotOpen { recording_id: self.named("recording_id") }
+        } else if has("entry_id") {
+            ServiceError::EntryNotFound { session, entry: self.named("entry_id") }
+        } else {
+            ServiceError::NotFound { session }
+        };
+        error.into()
+    }
+
+    /// A field of the path.
+    fn named(&self, name: &str) -> String {
+        let found = self.in_path.iter().find(|(known, _)| known == name);
+        found.map(|(_, text)| text.clone()).unwrap_or_default()
+    }
 }
 
 impl Before {
@@ -288,38 +320,6 @@ impl Before {
             Tag::Entry(revision) => Some(entry_tag(self.incarnation?, *revision)),
             Tag::Leaf(entry) => Some(tag(entry.as_str())),
             Tag::Document(version) => Some(tag(&version.to_string())),
-        }
-    }
-}
-
-/// What a request is about, for a "not found" error.
-struct Named {
-    session: String,
-    entry: Option<String>,
-    /// The scope and the key of a document.
-    document: Option<(String, String)>,
-    recording: Option<String>,
-}
-
-impl Named {
-    fn of(request: &Request) -> Self {
-        let session = request.text("session_id").unwrap_or_default();
-        let document = request.text("scope").zip(request.text("key"));
-        let recording = request.text("recording_id");
-        Self { session, entry: request.text("entry_id"), document, recording }
-    }
-
-    /// Over HTTP, a `null` answer is a 404.
-    fn not_there(self) -> Problem {
-        if let Some((scope, key)) = self.document {
-            return ServiceError::DocumentNotFound { scope, key }.into();
-        }
-        if let Some(recording_id) = self.recording {
-            return ServiceError::RecordingNotOpen { recording_id }.into();
-        }
-        match self.entry {
-            Some(entry) => ServiceError::EntryNotFound { session: self.session, entry }.into(),
-            None => ServiceError::NotFound { session: self.session }.into(),
         }
     }
 }

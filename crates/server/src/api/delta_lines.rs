@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, BodyDataStream};
+use axum::body::Body;
 use bough_service::Request;
 use bough_service::api::DeltaBlock;
-use futures_util::{FutureExt, StreamExt};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::body_lines::{BodyLines, LineError, lines_of};
 use super::fields::fields;
 use super::names::{check_names, with_nearest};
 use super::plain_words::plain;
-use crate::limits::{DELTA_BATCH_BYTES, DELTA_LINE_BYTES_MAX};
+use crate::limits::DELTA_LINE_BYTES_MAX;
 use crate::shutdown::Shutdown;
 
-/// What is said of a line that no JSON reader takes.
+/// The reason why a line is refused that is not JSON.
 pub(super) const NOT_JSON: &str = "it is not JSON; each line is one JSON object";
 
 /// One line: text for a block, or the end of the message.
@@ -53,94 +53,61 @@ pub(super) enum NoMore {
     },
 }
 
-/// Reads lines as they come.
+/// Reads the deltas of a request.
 pub(super) struct DeltaLines {
-    body: BodyDataStream,
-    /// Bytes that arrived and are not parsed yet.
-    buffer: Vec<u8>,
+    lines: BodyLines,
     /// How many lines were read.
     count: u64,
-    /// Why nothing more will be added to the buffer.
-    ended: Option<NoMore>,
+    /// The refusal of a line that came with valid ones, which count.
+    refusal: Option<NoMore>,
     idle: Duration,
 }
 
 impl DeltaLines {
     pub(super) fn new(body: Body, idle: Duration) -> Self {
-        Self { body: body.into_data_stream(), buffer: Vec::new(), count: 0, ended: None, idle }
+        let lines = BodyLines::new(body, DELTA_LINE_BYTES_MAX);
+        Self { lines, count: 0, refusal: None, idle }
     }
 
-    /// The lines that have arrived, at least one; waits for it.
+    /// The lines that have arrived, at least one. An empty line only shows that the writer is alive.
     pub(super) async fn next(&mut self, shutdown: &Shutdown) -> Result<Vec<DeltaLine>, NoMore> {
         loop {
-            self.fill_at_hand();
-            let lines = self.take_lines()?;
+            if let Some(refusal) = self.refusal.take() {
+                return Err(refusal);
+            }
+            let arrived = tokio::select! {
+                biased;
+                arrived = tokio::time::timeout(self.idle, self.lines.next()) => arrived,
+                () = shutdown.begun() => return Err(NoMore::Closing),
+            };
+            let piece = match arrived.map_err(|_| NoMore::Idle)? {
+                Ok(piece) => piece.ok_or(NoMore::End)?,
+                Err(LineError::Broken) => return Err(NoMore::Broken),
+                Err(LineError::TooLong(_)) => {
+                    self.count += 1;
+                    return Err(self.too_long());
+                }
+            };
+            let lines = self.parse_all(&piece);
             if !lines.is_empty() {
                 return Ok(lines);
             }
-            if let Some(ended) = self.ended.take() {
-                return Err(ended);
-            }
-            self.wait(shutdown).await?;
         }
     }
 
-    /// Reads what has arrived, up to the size of one batch.
-    fn fill_at_hand(&mut self) {
-        while self.ended.is_none() && self.buffer.len() < DELTA_BATCH_BYTES {
-            let Some(came) = self.body.next().now_or_never() else { return };
-            self.take_in(came);
-        }
-    }
-
-    async fn wait(&mut self, shutdown: &Shutdown) -> Result<(), NoMore> {
-        let came = tokio::select! {
-            biased;
-            () = shutdown.begun() => return Err(NoMore::Closing),
-            came = tokio::time::timeout(self.idle, self.body.next()) => came,
-        };
-        self.take_in(came.map_err(|_| NoMore::Idle)?);
-        Ok(())
-    }
-
-    fn take_in(&mut self, came: Option<Result<axum::body::Bytes, axum::Error>>) {
-        match came {
-            Some(Ok(bytes)) => self.buffer.extend_from_slice(&bytes),
-            Some(Err(_)) => self.ended = Some(NoMore::Broken),
-            None => self.end(),
-        }
-    }
-
-    /// Ends the last line. A body that ends well is whole, also where its last line has no line break; one that was cut off is an
-    /// error before that.
-    fn end(&mut self) {
-        if !is_blank(&self.buffer) {
-            self.buffer.push(b'\n');
-        }
-        self.ended = Some(NoMore::End);
-    }
-
-    /// The whole lines in the buffer. Empty ones only show that the writer is alive.
-    fn take_lines(&mut self) -> Result<Vec<DeltaLine>, NoMore> {
-        let Some(end) = self.buffer.iter().rposition(|byte| *byte == b'\n') else {
-            return self.check_length().map(|()| Vec::new());
-        };
-        let rest = self.buffer.split_off(end + 1);
-        let whole = std::mem::replace(&mut self.buffer, rest);
+    /// The lines of a piece up to one that is refused.
+    fn parse_all(&mut self, piece: &[u8]) -> Vec<DeltaLine> {
         let mut lines = Vec::new();
-        for text in whole.split(|byte| *byte == b'\n').filter(|text| !is_blank(text)) {
+        for text in lines_of(piece) {
             match self.parse(text) {
                 Ok(line) => lines.push(line),
-                // The lines before it count: it is refused at the next call.
-                Err(bad) if lines.is_empty() => return Err(bad),
-                Err(bad) => {
-                    self.ended = Some(bad);
-                    self.buffer.clear();
+                Err(refusal) => {
+                    self.refusal = Some(refusal);
                     break;
                 }
             }
         }
-        Ok(lines)
+        lines
     }
 
     fn parse(&mut self, text: &[u8]) -> Result<DeltaLine, NoMore> {
@@ -149,14 +116,6 @@ impl DeltaLines {
             return Err(self.too_long());
         }
         read_line(text).map_err(|(code, detail)| NoMore::Bad { line: self.count, detail, code })
-    }
-
-    fn check_length(&mut self) -> Result<(), NoMore> {
-        if self.buffer.len() <= DELTA_LINE_BYTES_MAX {
-            return Ok(());
-        }
-        self.count += 1;
-        Err(self.too_long())
     }
 
     fn too_long(&self) -> NoMore {
@@ -194,8 +153,4 @@ fn read_line(text: &[u8]) -> Result<DeltaLine, (&'static str, String)> {
             Err(("http/bad_request", words))
         }
     }
-}
-
-fn is_blank(text: &[u8]) -> bool {
-    text.iter().all(u8::is_ascii_whitespace)
 }

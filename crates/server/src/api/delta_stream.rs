@@ -6,22 +6,22 @@
 //! it finished its message, the server closes the message as aborted after a short pause, in which another request may
 //! continue it.
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::{Path, Request, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bough_service::api::{AppendDeltaRequest, FinishMessageRequest};
 use bough_service::{Request as CallRequest, ServiceError};
 use bough_session::{EntryId, SessionId};
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::body::{NDJSON, media_type};
-use super::calls::check_in_path;
+use super::calls::{check_in_path, take_stream};
 use super::conditions::refuse_key;
 use super::delta_lines::{DeltaLine, DeltaLines, NoMore};
 use super::problem::Problem;
+use super::streamed::streamed;
 use crate::app::{App, Permit};
 use crate::guard::Caller;
 use crate::limits::{DELTA_ACKNOWLEDGEMENTS_WAITING, DELTA_STREAM_IDLE, STREAM_END_GRACE};
@@ -33,7 +33,7 @@ pub(crate) async fn append_deltas(
     request: Request,
 ) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
-    let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
+    let caller = Caller::of(&parts)?;
     check_in_path("session_id", &session_id)?;
     check_in_path("entry_id", &entry_id)?;
     refuse_key(&parts.headers, "Read the message's revision, and go on from there.")?;
@@ -41,20 +41,15 @@ pub(crate) async fn append_deltas(
     let entry_id = EntryId::from_stored(entry_id);
     let revision = app.service.streaming_revision(&caller.scope, &session_id, &entry_id).await?;
     check_content_type(&parts.headers)?;
-    let Some(permit) = app.streams.take(app.limits().streams) else {
-        app.metrics.limited.add(1);
-        return Err(Problem::too_busy("streams"));
-    };
+    let permit = take_stream(&app)?;
     let (acknowledge, answers) = mpsc::channel(DELTA_ACKNOWLEDGEMENTS_WAITING);
     let lines = DeltaLines::new(body, DELTA_STREAM_IDLE);
     let feed = Feed { app, caller, session_id, entry_id, revision, acknowledge, _permit: permit };
     tokio::spawn(feed.run(lines));
-    let answers = futures_util::stream::unfold(answers, |mut answers| async move {
-        let answer: Bytes = answers.recv().await?;
-        Some((Ok::<_, std::convert::Infallible>(answer), answers))
-    });
-    let kind = HeaderValue::from_static(NDJSON);
-    Ok(([(CONTENT_TYPE, kind)], Body::from_stream(answers)).into_response())
+    Ok(streamed(NDJSON, answers, |mut answers: mpsc::Receiver<Bytes>| async {
+        let answer = answers.recv().await?;
+        Some((answer, answers))
+    }))
 }
 
 /// Accepts only the content type of JSON lines: a page of another origin can send other types without a preflight.

@@ -5,31 +5,29 @@
 //! older messages whole.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::{Path, Request, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bough_service::{
     ChangeKind, FeedCursor, FeedEvent, FeedItem, ServiceError, StartAt, Subscription,
 };
 use bough_session::{Incarnation, SessionId};
 use bough_store::Steps;
-use http::HeaderValue;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::request::Parts;
 use serde_json::json;
 use tokio::time::Sleep;
 
-use super::calls::check_in_path;
+use super::calls::{check_in_path, take_stream};
 use super::event_text::{EventText, SIGN_OF_LIFE};
 use super::message_events::MessageEvents;
 use super::problem::Problem;
 use super::stream_bytes::{HeldBytes, StreamReader};
 use super::stream_request::StreamRequest;
+use super::streamed::streamed;
 use crate::app::{App, Permit};
 use crate::config::ends;
 use crate::guard::Caller;
@@ -56,16 +54,13 @@ pub(crate) async fn of_all(State(app): State<App>, request: Request) -> Result<R
 }
 
 async fn open(app: App, session: Option<SessionId>, parts: Parts) -> Result<Response, Problem> {
-    let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
+    let caller = Caller::of(&parts)?;
     let query = parts.uri.query().unwrap_or_default();
     let asked = StreamRequest::read(query, session, &parts.headers)?;
     let StreamRequest { filter, start, deltas, names, joined_at, waits_for_session } = asked;
     let session = filter.session_id.clone();
     let limits = app.limits();
-    let Some(permit) = app.streams.take(limits.streams) else {
-        app.metrics.limited.add(1);
-        return Err(Problem::too_busy("streams"));
-    };
+    let permit = take_stream(&app)?;
     let connection = parts.extensions.get::<Arc<Activity>>().cloned();
     let reader = app.stream_bytes.reader(caller.id.clone(), connection, app.clock.clone());
     // A snapshot is read at once; everything else is read when the reader takes it.
@@ -153,16 +148,10 @@ enum Sent {
 
 impl Live {
     fn into_response(self) -> Response {
-        let pieces = futures_util::stream::unfold(self, |mut live| async move {
+        streamed("text/event-stream", self, |mut live| async {
             let piece = live.piece().await?;
-            Some((Ok::<_, Infallible>(piece), live))
-        });
-        let headers = [
-            (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
-            (CACHE_CONTROL, HeaderValue::from_static("no-store")),
-            (http::HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
-        ];
-        (headers, Body::from_stream(pieces)).into_response()
+            Some((piece, live))
+        })
     }
 
     /// The next piece of the body; `None` ends it. Nothing is read before it is taken: a stalled reader costs its

@@ -23,10 +23,12 @@ mod reference;
 mod router;
 mod stream_bytes;
 mod stream_request;
+mod streamed;
 
 pub(crate) use body::read_json;
-pub(crate) use calls::{take_request, within};
+pub(crate) use calls::{take_request, take_stream, within};
 pub(crate) use names::nearest;
 pub(crate) use problem::{EXAMPLE_MESSAGE, Problem, ProblemCode};
 pub(crate) use router::http_router;
 pub(crate) use stream_bytes::StreamBytes;
+pub(crate) use streamed::streamed;

@@ -4,25 +4,23 @@
 //! durable then. A caller whose connection broke asks for the state of the recording (`GET /v1/record/{recording_id}`)
 //! and continues from there.
 
-use std::convert::Infallible;
-
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bough_service::api::{RecordRequest, RecordResponse};
 use bough_service::{Request as CallRequest, ServiceError};
 use bough_session::RawJson;
-use http::HeaderValue;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::body::{NDJSON, media_type, too_large};
-use super::body_lines::{BodyLines, LineError};
+use super::body_lines::{BodyLines, LineError, lines_of};
+use super::calls::take_stream;
 use super::conditions::refuse_key;
 use super::delta_lines::NOT_JSON;
 use super::fields::{Field, fields, from_query};
 use super::problem::Problem;
+use super::streamed::streamed;
 use crate::app::{App, Permit};
 use crate::guard::{Caller, Refusal};
 use crate::limits::RECORDED_LINES_PER_CALL;
@@ -36,7 +34,7 @@ pub(crate) fn record_fields() -> Vec<Field> {
 
 pub(crate) async fn record(State(app): State<App>, request: Request) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
-    let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
+    let caller = Caller::of(&parts)?;
     // Check before the body is read: the server does not wait for a caller without the right.
     let function = bough_service::function("session::record").ok_or_else(Problem::internal)?;
     caller.scope.may_call(function)?;
@@ -48,10 +46,7 @@ pub(crate) async fn record(State(app): State<App>, request: Request) -> Result<R
     // A recording without a name cannot be continued, so it ends with the body.
     let finish = next.finish.take().unwrap_or(next.recording_id.is_empty());
     let limits = app.limits();
-    let Some(permit) = app.streams.take(limits.streams) else {
-        app.metrics.limited.add(1);
-        return Err(Problem::too_busy("streams"));
-    };
+    let permit = take_stream(&app)?;
     let lines = BodyLines::new(body, limits.body_bytes);
     let mut recording =
         Recording { app, caller, lines, next, finish, ended: false, taken: 0, _permit: permit };
@@ -82,55 +77,53 @@ struct Recording {
 
 impl Recording {
     fn into_response(self, first: Option<RecordResponse>) -> Response {
-        let answers =
-            futures_util::stream::unfold((self, first), |(mut recording, answer)| async {
-                let line = match answer {
-                    Some(answer) => line_of(&answer),
-                    None => match recording.step().await {
-                        Ok(Some(answer)) => line_of(&answer),
-                        Ok(None) => return None,
-                        Err(problem) => {
-                            recording.ended = true;
-                            line_of(&json!({ "error": problem.body() }))
-                        }
-                    },
-                };
-                Some((Ok::<_, Infallible>(Bytes::from(line)), (recording, None)))
-            });
-        let headers = [
-            (CONTENT_TYPE, HeaderValue::from_static(NDJSON)),
-            (CACHE_CONTROL, HeaderValue::from_static("no-store")),
-            (http::HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
-        ];
-        (headers, Body::from_stream(answers)).into_response()
+        streamed(NDJSON, (self, first), |(mut recording, first)| async {
+            let answer = match first {
+                Some(first) => Ok(Some(first)),
+                None => recording.step().await,
+            };
+            let line = match answer {
+                Ok(answer) => line_of(&answer?),
+                Err(problem) => {
+                    recording.ended = true;
+                    line_of(&json!({ "error": problem.body() }))
+                }
+            };
+            Some((Bytes::from(line), (recording, None)))
+        })
     }
 
     /// Records the next events; `None` when everything is recorded.
     async fn step(&mut self) -> Result<Option<RecordResponse>, Problem> {
-        if self.ended {
-            return Ok(None);
-        }
         let shutdown = self.app.shutdown.clone();
-        let arrived = tokio::select! {
-            biased;
-            // What arrived is durable. The caller can continue with the next server.
-            () = shutdown.begun() => return Ok(None),
-            arrived = self.lines.next() => arrived.map_err(line_problem)?,
-        };
-        if !self.app.guard.may_stay(&self.caller) {
-            return Err(Refusal::TokenNotGood.into());
-        }
-        match arrived {
-            Some(lines) => self.record(lines).await.map(Some),
-            None => {
-                self.ended = true;
-                if self.finish { self.call(Vec::new(), true).await.map(Some) } else { Ok(None) }
+        while !self.ended {
+            let arrived = tokio::select! {
+                biased;
+                // What arrived is durable. The caller can continue with the next server.
+                () = shutdown.begun() => return Ok(None),
+                arrived = self.lines.next() => arrived.map_err(line_problem)?,
+            };
+            if !self.app.guard.may_stay(&self.caller) {
+                return Err(Refusal::TokenNotGood.into());
+            }
+            let answer = match arrived {
+                Some(piece) => self.record(&piece).await?,
+                None => {
+                    self.ended = true;
+                    if self.finish { Some(self.call(Vec::new(), true).await?) } else { None }
+                }
+            };
+            if answer.is_some() {
+                return Ok(answer);
             }
         }
+        Ok(None)
     }
 
-    async fn record(&mut self, lines: Vec<Vec<u8>>) -> Result<RecordResponse, Problem> {
+    /// Records the events of a piece; `None` if it has none.
+    async fn record(&mut self, piece: &[u8]) -> Result<Option<RecordResponse>, Problem> {
         let mut answer = None;
+        let lines: Vec<&[u8]> = lines_of(piece).collect();
         for some in lines.chunks(RECORDED_LINES_PER_CALL) {
             let numbered = (self.taken + 1..).zip(some);
             let events =
@@ -138,7 +131,7 @@ impl Recording {
             answer = Some(self.call(events, false).await?);
             self.taken += some.len();
         }
-        answer.ok_or_else(Problem::internal)
+        Ok(answer)
     }
 
     /// A refusal in the terms of a request with lines.

@@ -49,7 +49,7 @@ async fn guard(
     let mut line = RefusalLine::of(&app, &request);
     let peer = request.extensions().get::<Peer>().copied().unwrap_or_else(Peer::unknown);
     let origin = request.headers().get(ORIGIN).cloned();
-    let mut response = match app.guard.check_door(request.headers(), peer.local) {
+    let mut response = match app.guard.check_host_and_origin(request.headers(), peer.local) {
         Ok(()) if head_bytes(&request) <= HEADER_BYTES_MAX => {
             let mut response = if is_public(request.uri().path()) && !is_preflight(&request) {
                 next.run(request).await

@@ -20,6 +20,7 @@ use http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
 use http::request::Parts;
 use http::{HeaderMap, Method};
 
+use crate::api::Problem;
 use crate::net::{Peer, PeerKind};
 
 use address::is_host_allowed;
@@ -161,7 +162,11 @@ impl Guard {
     }
 
     /// Compares host and origin with the lists.
-    pub(crate) fn check_door(&self, headers: &HeaderMap, local: SocketAddr) -> Result<(), Refusal> {
+    pub(crate) fn check_host_and_origin(
+        &self,
+        headers: &HeaderMap,
+        local: SocketAddr,
+    ) -> Result<(), Refusal> {
         let rules = self.rules();
         let mut hosts = headers.get_all(HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
@@ -278,6 +283,11 @@ impl Guard {
 }
 
 impl Caller {
+    /// The caller of a request that passed the guard.
+    pub(crate) fn of(request: &Parts) -> Result<Self, Problem> {
+        request.extensions.get().cloned().ok_or_else(Problem::internal)
+    }
+
     fn owner(id: Option<&str>) -> Self {
         Self { scope: Scope::owner(), id: id.map(str::to_owned) }
     }
@@ -352,7 +362,7 @@ mod tests {
         let guard = guard(rules);
         let local = "127.0.0.1:7717".parse().unwrap();
         let check = |pairs: &[(&'static str, &str)], expected: Result<(), Refusal>| {
-            assert_eq!(guard.check_door(&headers(pairs), local), expected, "{pairs:?}");
+            assert_eq!(guard.check_host_and_origin(&headers(pairs), local), expected, "{pairs:?}");
         };
         let here = ("host", "127.0.0.1:7717");
         check(&[here], Ok(()));

@@ -1,19 +1,17 @@
 //! A request that listens: its response is a stream of notifications, until either side ends it.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
-use axum::response::{IntoResponse, Response};
+use axum::body::Bytes;
+use axum::response::Response;
 use bough_mcp::{Host, Request, Subscriptions};
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::StatusCode;
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, StatusCode};
 
 use super::refused;
-use crate::api::Problem;
+use crate::api::{Problem, streamed, take_stream};
 use crate::app::{App, Permit};
 use crate::config::ends;
 use crate::guard::Caller;
@@ -31,10 +29,7 @@ pub(super) async fn open(
     request: &Request,
 ) -> Result<Response, Problem> {
     let limits = app.limits();
-    let Some(permit) = app.streams.take(limits.streams) else {
-        app.metrics.limited.add(1);
-        return Err(Problem::too_busy("streams"));
-    };
+    let permit = take_stream(app)?;
     let (wanted, acknowledged) = match Subscriptions::listen(&*host, request).await {
         Ok(begun) => begun,
         Err(error) => return Ok(refused(StatusCode::OK, &request.id, &error)),
@@ -72,16 +67,10 @@ struct Listening {
 
 impl Listening {
     fn into_response(self) -> Response {
-        let pieces = futures_util::stream::unfold(self, |mut listening| async move {
+        streamed("text/event-stream", self, |mut listening| async {
             let piece = listening.piece().await?;
-            Some((Ok::<_, Infallible>(piece), listening))
-        });
-        let headers = [
-            (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
-            (CACHE_CONTROL, HeaderValue::from_static("no-store")),
-            (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
-        ];
-        (headers, Body::from_stream(pieces)).into_response()
+            Some((piece, listening))
+        })
     }
 
     /// The next piece of the body; `None` ends it.

@@ -43,7 +43,7 @@ async fn take(State(app): State<App>, request: HttpRequest) -> Response {
 }
 
 async fn work(app: &App, parts: Parts, body: Body) -> Result<Response, Problem> {
-    let caller = parts.extensions.get::<Caller>().cloned().ok_or_else(Problem::internal)?;
+    let caller = Caller::of(&parts)?;
     let bytes = read_json(app, &parts.headers, body).await?;
     let _permit = take_request(app)?;
     let request = match Message::parse(&bytes) {
