@@ -145,19 +145,31 @@ fn split(text: &str) -> Result<Vec<Item>, QueryError> {
         }
         let (text, is_quoted, left) = match rest.strip_prefix('"') {
             Some(quoted) => {
-                let (inside, left) = quoted.split_once('"').ok_or(QueryError::OpenQuote)?;
+                let (inside, left) = split_quoted(quoted).ok_or(QueryError::OpenQuote)?;
                 (inside, true, left)
             }
             None => {
                 let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
                 let (word, left) = rest.split_at(end);
-                (word, false, left)
+                (word.to_owned(), false, left)
             }
         };
-        items.push(Item { is_negated, name, text: text.to_owned(), is_quoted });
+        items.push(Item { is_negated, name, text, is_quoted });
         rest = left.trim_start();
     }
     Ok(items)
+}
+
+/// The text up to the closing quote, and what follows it. A quote that is written twice stands for itself: ids may have one.
+fn split_quoted(quoted: &str) -> Option<(String, &str)> {
+    let (mut text, mut rest) = (String::new(), quoted);
+    loop {
+        let (inside, left) = rest.split_once('"')?;
+        text.push_str(inside);
+        let Some(after) = left.strip_prefix('"') else { return Some((text, left)) };
+        text.push('"');
+        rest = after;
+    }
 }
 
 /// The name before a colon, unless the colon is part of a text such as `std::fs`, `http://x` or `12:30`.
@@ -389,6 +401,14 @@ mod tests {
         assert_eq!(filters.session.as_deref(), Some("ab"));
         assert_eq!(filters.project.as_deref(), Some("~/x"));
         assert!(query.wanted.is_empty());
+    }
+
+    #[test]
+    fn a_quote_in_quotes_is_written_twice() {
+        let query = read(r#"session:"a ""b""" "say ""hi"" now" "" x"#);
+        assert_eq!(query.filters.session.as_deref(), Some(r#"a "b""#));
+        assert_eq!(terms(&query.wanted), ["say hi now", "x"]);
+        assert_eq!(parse_query(r#"x "a"""#, NOW), Err(QueryError::OpenQuote));
     }
 
     #[test]

@@ -36,8 +36,12 @@ pub(crate) async fn search(
     };
     check_at_most("query", "bytes", request.query.len(), QUERY_BYTES_MAX)?;
     let query = parse_query(&request.query, service.now_ms());
-    let query = query.map_err(|error| ServiceError::invalid(error.to_string()))?;
+    let mut query = query.map_err(|error| ServiceError::invalid(error.to_string()))?;
     let runtime = service.runtime();
+    if let Some(session) = query.filters.session.clone() {
+        let session = SessionId::from_stored(session);
+        query.filters.is_whole_session = runtime.visible(scope, &session).await?.is_some();
+    }
     search.catch_up(&runtime.store, SEARCH_WAIT).await?;
     let index = status(&search, &runtime, scope).await?;
     let epoch = runtime.store.change_cursor().await?.epoch;
@@ -245,9 +249,8 @@ impl Finder<'_> {
     fn wants(&self, state: &SessionState) -> bool {
         let metadata = state.metadata.as_ref();
         let asked = self.request.metadata.as_ref();
-        let session = self.query.filters.session.as_deref().unwrap_or_default();
         asked.is_none_or(|asked| metadata_matches(asked, metadata))
-            && state.session_id.as_str().starts_with(session)
+            && self.query.fits_session(state.session_id.as_str())
             && self.query.fits_project(project_of(metadata))
     }
 

@@ -383,6 +383,14 @@ async fn filters_narrow_what_is_found(bed: TestService) {
     check("word project:bough", &[&asked, &said]).await;
     check("word agent:reviewer", &[&asked, &said]).await;
     check(&format!("word session:{other}"), &[&elsewhere]).await;
+    check(&format!("word session:{}", &other[..other.len() - 1]), &[&elsewhere]).await;
+    // A whole id is no beginning of others.
+    let longer = format!("{other}0");
+    bed.ok("session::ensure", json!({"session_id": longer})).await;
+    let in_longer = bed.say(&longer, "word").await;
+    check(&format!("word session:{other}"), &[&elsewhere]).await;
+    check(&format!("word session:{longer}"), &[&in_longer]).await;
+    bed.ok("session::delete", json!({"session_id": longer})).await;
     check("word after:2023-11-01", &[&asked, &said, &elsewhere]).await;
     check("word before:2023-11-01", &[]).await;
     let narrowed = json!({"query": "word", "metadata": {"cwd": "/home/u/bough"}});
