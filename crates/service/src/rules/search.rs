@@ -53,6 +53,7 @@ pub(crate) async fn search(
         request: &request,
         sessions: HashMap::new(),
         listed: HashSet::new(),
+        labelled: HashSet::new(),
     };
     let limit = service.settings().page(request.limit);
     let now_ms = service.now_ms();
@@ -122,6 +123,8 @@ struct Finder<'a> {
     sessions: HashMap<SessionId, Option<Arc<Found>>>,
     /// Sessions with a hit on this page, where one of each is enough.
     listed: HashSet<SessionId>,
+    /// Entries whose label is a hit on this page.
+    labelled: HashSet<(SessionId, EntryId)>,
 }
 
 /// A session with candidates.
@@ -199,6 +202,12 @@ impl Finder<'_> {
             text: snippet.text,
             highlights: snippet.highlights.iter().map(|at| (at.start, at.end)).collect(),
         });
+        // A label that an entry was given twice is one hit.
+        if let Some(labelled) = &document.label_of
+            && !self.labelled.insert((candidate.session_id.clone(), labelled.clone()))
+        {
+            return Ok(None);
+        }
         let entry_id = entry.map(|entry| document.label_of.clone().unwrap_or(entry));
         let on_active_path = match &entry_id {
             Some(entry) => self.is_on_path(&session, entry).await?,
