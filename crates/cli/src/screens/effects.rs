@@ -61,7 +61,8 @@ pub(super) async fn run_effect(
         Effect::Session(effect) => Answer::Session(runner.session(effect).await),
         Effect::Search(search::Effect::Search(request)) => {
             let found = runner.backend.search(&request).await.map_err(words);
-            Answer::Search(search::Answer::Found { query: request.query, found })
+            let is_first = request.cursor.is_none();
+            Answer::Search(search::Answer::Found { query: request.query, is_first, found })
         }
     }
 }

@@ -60,13 +60,13 @@ pub(crate) fn view(state: &SearchState, frame: &mut Frame, theme: Theme) {
 }
 
 fn facts(state: &SearchState) -> String {
-    let more = if state.has_more { "+" } else { "" };
+    let more = if state.next.is_some() { "+" } else { "" };
     let behind = match state.index {
         Some(index) if !index.is_complete => " · the index is still behind",
         _ => "",
     };
     let searching = if state.is_searching() { " · searching…" } else { "" };
-    let hits = if state.hits.len() == 1 && !state.has_more { "hit" } else { "hits" };
+    let hits = if state.hits.len() == 1 && state.next.is_none() { "hit" } else { "hits" };
     format!("{}{more} {hits}{behind}{searching}", state.hits.len())
 }
 
