@@ -66,6 +66,12 @@ pub enum QueryError {
         /// The accepted values.
         expected: String,
     },
+    /// A filter that takes one value was given again.
+    #[error("`{filter}:` is there twice; give it once")]
+    Twice {
+        /// The filter.
+        filter: &'static str,
+    },
     /// A filter that cannot be negated.
     #[error("`{filter}:` cannot be negated; leave out the `-`")]
     NotNegatable {
@@ -238,10 +244,10 @@ fn add_filter(
     match filter {
         "role" if item.is_negated => filters.not_roles.push(role(text)?),
         "role" => filters.roles.push(role(text)?),
-        "after" => filters.after_ms = Some(time()?),
-        "before" => filters.before_ms = Some(time()?),
-        "session" => filters.session = Some(text.to_owned()),
-        "project" => filters.project = Some(text.to_owned()),
+        "after" => once(filter, &mut filters.after_ms, time()?)?,
+        "before" => once(filter, &mut filters.before_ms, time()?)?,
+        "session" => once(filter, &mut filters.session, text.to_owned())?,
+        "project" => once(filter, &mut filters.project, text.to_owned())?,
         "is" if text.eq_ignore_ascii_case("old") => filters.is_old = true,
         "is" => filters.kinds.push(kind(text)?),
         _ => {
@@ -256,6 +262,14 @@ fn add_filter(
         }
     }
     Ok(())
+}
+
+/// Sets a filter that takes one value: of two, one would be dropped without a word.
+fn once<T>(filter: &'static str, slot: &mut Option<T>, value: T) -> Result<(), QueryError> {
+    match slot.replace(value) {
+        Some(_) => Err(QueryError::Twice { filter }),
+        None => Ok(()),
+    }
 }
 
 const DATES: &str = "a date such as 2026-10-01 or 2026-10, a time such as 2026-10-01T12:30, `today`, \
@@ -430,6 +444,10 @@ mod tests {
         assert!(matches!(of("role:nobody"), QueryError::BadValue { filter: "role", .. }));
         assert!(matches!(of("after:soon"), QueryError::BadValue { filter: "after", .. }));
         assert!(matches!(of("x -is:title"), QueryError::NotNegatable { filter: "is" }));
+        for filter in ["session", "project", "after", "before"] {
+            let twice = format!("{filter}:2026 x {filter}:2027");
+            assert_eq!(of(&twice), QueryError::Twice { filter });
+        }
         assert_eq!(of(&"x ".repeat(40)), QueryError::TooLong);
         for given in ["a*", "src/m*"] {
             let short = QueryError::ShortPrefix { given: given.to_owned() };
