@@ -84,6 +84,20 @@ fn frames() {
 }
 
 #[test]
+fn what_an_empty_list_says_fits_a_narrow_window() {
+    let size = super::super::event::Size { columns: 60, rows: 20 };
+    for keys in [&[][..], &["x"], &["Tab"], &["Ctrl+n"]] {
+        let mut state = with_sessions(size, Vec::new());
+        press(&mut state, keys);
+        let generation = state.generation;
+        answer_with(&mut state, page(generation, Vec::new(), None));
+        let frame = draw(size, |frame, theme| view(&state, frame, theme));
+        let words = frame.lines().nth(3).unwrap().trim_end().to_owned();
+        assert!(words.starts_with("No") && words.ends_with('.'), "{keys:?}: {frame}");
+    }
+}
+
+#[test]
 fn a_window_made_tiny_breaks_nothing() {
     let mut state = with_sessions(SMALL, some_sessions());
     for size in TINY {

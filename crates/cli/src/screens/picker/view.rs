@@ -179,7 +179,7 @@ fn empty_words(state: &PickerState) -> String {
         () if !state.search.is_empty() => "Nothing fits. Enter searches messages, Esc clears this.",
         () if state.named_only => "No session has a name. Ctrl+N shows all.",
         () if state.scope == Scope::Project => "No sessions of this folder. Tab shows all.",
-        () => "No sessions yet. `bough migrate` brings some in, `bough record` records one.",
+        () => "No sessions yet. `bough record` or `bough migrate` adds one.",
     };
     words.to_owned()
 }

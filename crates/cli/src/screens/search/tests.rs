@@ -191,6 +191,20 @@ fn hits_are_shown_in_narrow_and_wide_windows() {
 }
 
 #[test]
+fn within_a_session_the_hits_are_named_by_who_speaks() {
+    for columns in [60, 200] {
+        let size = Size { columns, rows: 14 };
+        let (mut stack, _) = stack(Within::Session(SessionId::from_stored("s1")), size);
+        typed(&mut stack, "f");
+        answer(&mut stack, "session:\"s1\" f", vec![hit("s1", "e2", "a flaky test", &[(2, 12)])]);
+        let frame = draw(size, |frame, theme| stack.view(frame, theme));
+        let heading = frame.lines().nth(3).unwrap().trim_end().to_owned();
+        assert!(heading.starts_with("user ") && heading.ends_with("1m · other branch"), "{frame}");
+        assert!(!frame.contains("About s1"), "{frame}");
+    }
+}
+
+#[test]
 fn tiny_windows_break_nothing() {
     for size in TINY {
         let (mut stack, _) = stack(Within::Everything, size);
