@@ -373,6 +373,21 @@ fn one_session_and_a_project_at_home_are_searched_in_narrow_and_wide_windows() {
 }
 
 #[test]
+fn a_list_of_tokens_fits_narrow_and_wide_windows() {
+    let place = Place::new();
+    let long = ["--name", "a name that says what the token is for", "--expires", "30d"];
+    place.ok(&[&["token", "create", "--scope", "project=/home/u/project"], &long[..]].concat());
+    place.ok(&["token", "create", "--name", "ann"]);
+    for (columns, has_scope) in [(60, false), (200, true)] {
+        let (code, text) = Terminal::start(&place, 24, columns, &["token", "list"], &[]).end();
+        let rows: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+        assert_eq!((code, rows.len()), (0, 3), "a row is a line:\n{text}");
+        assert!(rows[1].contains("a name") && rows[1].contains("until"), "{text}");
+        assert_eq!(text.contains("/home/u/project"), has_scope, "{text}");
+    }
+}
+
+#[test]
 fn what_a_search_found_is_wrapped_between_words() {
     let place = Place::new();
     place.with(async |sessions| {
