@@ -7,7 +7,7 @@ use std::time::Duration;
 pub(crate) const INDEX_ELSEWHERE_ROUNDS: u32 = 5;
 /// How often the index that another process updates is asked again, without progress, before a rebuild gives up.
 pub(crate) const INDEX_STALLED_ROUNDS: u32 = 50;
-/// Hits that the search screen shows.
+/// Hits that the search screen reads at a time.
 pub(crate) const SEARCH_HITS_PAGE: usize = 100;
 
 /// Sessions that a screen reads at a time.

@@ -11,6 +11,7 @@ use crate::backend::{Backend, ListRequest, Outline, Summary};
 use crate::command_error::{CommandError, CommandResult, ErrorKind};
 use crate::files;
 use crate::limits::{CANDIDATES_SHOWN, TITLE_PAGE};
+use crate::text::shell_word;
 
 /// The word for the session that changed last.
 const LAST: &str = "last";
@@ -44,7 +45,7 @@ pub(crate) async fn session_to_show(
         app.output.warn(&format!(
             "{text} has changed since it was brought in, and this shows the session as it is here; \
              `bough rollback {} --accept-changed` gives it back to the file",
-            found.id()
+            shell_word(found.id().as_str())
         ));
     }
     Ok(found)

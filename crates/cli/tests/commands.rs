@@ -301,6 +301,8 @@ fn damage_is_found_and_what_is_whole_is_copied() {
     assert!(place.ok(&["verify", "--data-dir", &rescued]).contains("0 damaged"));
     let again = place.run(&["salvage", "--to", &rescued]);
     assert_eq!(again.code, 4, "the directory has the session: {again:?}");
+    let one = place.run(&["salvage", &session, "--to", &rescued]);
+    assert_eq!((one.code, one.err.contains("hint: name a new directory")), (4, true), "{one:?}");
 }
 
 #[test]

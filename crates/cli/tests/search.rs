@@ -74,6 +74,27 @@ fn planted_words_are_found_by_the_command_and_over_http_alike() {
 }
 
 #[test]
+fn a_whole_id_names_one_session_and_a_tilde_the_home_directory() {
+    let place = Place::new();
+    let ids = place.with(async |sessions| sessions.alike(&place.file("my work")).await);
+    let found = |query: &str| {
+        let found = place.json(&["search", query]);
+        let hits = found["hits"].as_array().unwrap().clone();
+        hits.iter().map(|hit| hit["meta"]["session_id"].clone()).collect::<Vec<_>>()
+    };
+    for id in &ids {
+        let quoted = id.as_str().replace('"', "\"\"");
+        assert_eq!(found(&format!("needle session:\"{quoted}\"")), [json!(id)]);
+    }
+    for query in ["needle session:pla", "needle project:\"~/my work\"", "needle project:~"] {
+        assert_eq!(found(query).len(), 3, "{query}");
+    }
+    assert!(found("needle project:\"~/my\"").is_empty());
+    let shown = place.run(&["search", "needle session:\"plan b\""]);
+    assert!(shown.err.contains("bough show 'plan b' --leaf e_"), "it can be pasted: {shown:?}");
+}
+
+#[test]
 fn a_query_that_cannot_be_read_says_what_to_write() {
     let place = Place::new();
     for (query, hint) in [("rol:user", "role"), ("after:soon", "2026-10-01"), ("\"open", "quote")] {
@@ -82,6 +103,33 @@ fn a_query_that_cannot_be_read_says_what_to_write() {
         assert!(refused.err.contains(hint), "{refused:?}");
         assert!(refused.err.contains("bough help search"), "{refused:?}");
     }
+    let long = place.run(&["search", &"x".repeat(2000)]);
+    assert!(long.code == 2 && long.err.contains("bough help search"), "{long:?}");
+    let cursor = place.run(&["search", "x", "--cursor", "nonsense"]);
+    assert!(cursor.code == 2 && cursor.err.contains("leave out --cursor"), "{cursor:?}");
+    assert_eq!(place.run(&["search", "x", "-n", "0"]).code, 2);
+    let pasted = place.run(&["search", "git commit -m fix"]);
+    assert!(pasted.err.contains("`-m` leaves out what has that word"), "{pasted:?}");
+}
+
+#[test]
+fn as_many_hits_are_printed_as_are_wanted() {
+    let place = Place::new();
+    place.with(async |sessions| {
+        let session = sessions.create("Many").await;
+        for first in [0, 300] {
+            let messages = (first..first + 300).map(|number| user(&format!("needle {number}")));
+            sessions.append_many(&session, messages.collect()).await;
+        }
+    });
+    // More than a page of the service.
+    let found = place.json(&["search", "needle", "-n", "550"]);
+    let unique: std::collections::BTreeSet<&str> = entries(&found).into_iter().collect();
+    assert_eq!((entries(&found).len(), unique.len()), (550, 550));
+    let cursor = found["next_cursor"].as_str().unwrap();
+    let rest = place.json(&["search", "needle", "-n", "550", "--cursor", cursor]);
+    assert_eq!((entries(&rest).len(), rest.get("next_cursor")), (50, None));
+    assert!(entries(&rest).iter().all(|entry| !unique.contains(entry)));
 }
 
 #[test]

@@ -274,6 +274,10 @@ async fn many_sessions_are_narrowed_as_few_are(index: &dyn SearchIndex) {
     ] {
         assert_eq!(found(index, query).await.len(), count, "{query}");
     }
+    let mut whole = parse_query("word session:s3", NOW).unwrap();
+    whole.filters.is_whole_session = true;
+    let ask = SearchAsk { query: &whole, metadata: vec![], limit: 99, cursor: None, now_ms: NOW };
+    assert_eq!(index.search(&ask).await.unwrap().candidates.len(), 1, "and not s30");
     let query = parse_query("word", NOW).unwrap();
     for (key, value, count) in [("owner", json!("ann"), many), ("n", json!(3), 1)] {
         let metadata = vec![(key, &value)];

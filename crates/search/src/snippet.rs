@@ -22,14 +22,18 @@ pub struct Snippet {
 pub fn snippet(document: &Document, matched: &Matched) -> Option<Snippet> {
     let number = best_field(matched);
     let field = document.fields.get(number)?;
-    let spans: Vec<&Range<usize>> =
-        matched.spans.iter().filter(|(of, _)| *of == number).map(|(_, at)| at).collect();
-    let start = begin(&field.text, spans.first().map_or(0, |first| first.start));
+    let spans = matched.spans.iter().filter(|(of, _)| *of == number).map(|(_, at)| at);
+    let mut spans = spans.peekable();
+    let start = begin(&field.text, spans.peek().map_or(0, |first| first.start));
     let mut line = Line::new(start > 0);
+    // Where the matches end that begin before a character. A text may have as many matches as words.
+    let mut found_to = 0;
     for (offset, character) in field.text.get(start..)?.char_indices() {
         let at = start + offset;
-        let is_found = spans.iter().any(|span| span.contains(&at));
-        if !line.push(character, is_found) {
+        while let Some(span) = spans.next_if(|span| span.start <= at) {
+            found_to = found_to.max(span.end);
+        }
+        if !line.push(character, at < found_to) {
             break;
         }
     }
@@ -103,5 +107,40 @@ impl Line {
         }
         self.text.push(character);
         self.chars += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Field;
+
+    /// The snippet of a text in which every `word` was found.
+    fn of(text: &str) -> (String, Vec<Range<usize>>) {
+        let fields = vec![Field { kind: FieldKind::Text, text: text.to_owned() }];
+        let document = Document { fields, ..Document::default() };
+        let spans = text.match_indices("word").map(|(at, word)| (0, at..at + word.len()));
+        let snippet = snippet(&document, &Matched { spans: spans.collect() }).unwrap();
+        (snippet.text, snippet.highlights)
+    }
+
+    #[test]
+    fn matches_are_highlighted_where_they_are() {
+        assert_eq!(
+            of("a word, another  word"),
+            ("a word, another word".to_owned(), vec![2..6, 16..20])
+        );
+        let (text, highlights) = of(&format!("{}word", "long before ".repeat(9)));
+        assert!(text.starts_with('\u{2026}') && text.ends_with(" word"), "{text}");
+        assert_eq!(highlights, vec![text.chars().count() - 4..text.chars().count()]);
+    }
+
+    /// Comparing every character with every match would take minutes.
+    #[test]
+    fn a_text_of_many_matches_and_much_space_is_cut_quickly() {
+        let text = format!("word{}{}", " ".repeat(1_000_000), "word ".repeat(200_000));
+        let (text, highlights) = of(&text);
+        assert_eq!((highlights.len(), highlights[0].start), (1, 0), "they follow each other");
+        assert!(text.starts_with("word word word"), "{text}");
     }
 }

@@ -1,5 +1,7 @@
 //! The functions of the table that commands and screens use.
 
+use std::time::Duration;
+
 use bough_service::api::{
     CompactRequest, CompactionResponse, ContextResponse, ForkResponse, GetMessageResponse,
     ListTrashResponse, LoopSummary, LoopsResponse, MessagesResponse, PlanCompactionRequest,
@@ -15,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::types::{EventPage, ListPage, PathPage, Summary, TrashedSession};
 use super::{Backend, CallError};
-use crate::limits::{ENTRIES_PAGE, EVENTS_WAIT};
+use crate::limits::ENTRIES_PAGE;
 use bough_service::compaction::PathItem;
 
 /// Which sessions to list.
@@ -344,13 +346,14 @@ impl Backend {
         self.call("session::undo-compaction", &request).await
     }
 
-    /// The events after a cursor; waits a while for the first. Without a cursor, returns only the present cursor.
+    /// The events after a cursor; waits so long for the first. Without a cursor, returns only the present cursor.
     pub(crate) async fn events(
         &self,
         session: &SessionId,
         after: Option<&str>,
+        wait: Duration,
     ) -> Result<EventPage, CallError> {
-        let wait = if after.is_some() { EVENTS_WAIT.as_millis() } else { 0 };
+        let wait = if after.is_some() { wait.as_millis() } else { 0 };
         let wait = u64::try_from(wait).unwrap_or(0);
         let request = json!({
             "session_id": session, "after": after, "wait_ms": wait, "limit": ENTRIES_PAGE,

@@ -14,7 +14,7 @@ use crate::limits::SEARCH_PAGE;
 use crate::output::{Line, Style};
 use crate::resolve;
 use crate::summarise::{Configured, SummarySource};
-use crate::text::{count, tokens};
+use crate::text::{count, shell_word, tokens};
 
 /// Summarise the older part of a conversation, so that a model is sent less
 ///
@@ -310,7 +310,8 @@ fn report(app: &App, answer: &CompactionResponse) -> CommandResult<()> {
             app.output.line(format!("compacted {loops}"))?;
         }
     }
-    let hint = format!("undo it with `bough compact {} --undo`", answer.session_id);
+    let session = shell_word(answer.session_id.as_str());
+    let hint = format!("undo it with `bough compact {session} --undo`");
     app.output.note(Line::of(Style::Dim, hint));
     Ok(())
 }

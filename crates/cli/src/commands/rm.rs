@@ -5,7 +5,7 @@ use crate::backend::{Backend, Summary};
 use crate::command_error::{CommandError, CommandResult};
 use crate::output::{Line, Style};
 use crate::resolve;
-use crate::text::count;
+use crate::text::{count, shell_word};
 
 /// Move sessions to the trash
 ///
@@ -90,7 +90,8 @@ fn report(app: &App, sessions: &[Summary], purge: bool) -> CommandResult<()> {
     for session in sessions {
         app.output.line(format!("deleted {} ({})", session.caption(), session.id()))?;
         if !purge {
-            let hint = format!("restore it with `bough restore {}`", session.id());
+            let id = shell_word(session.id().as_str());
+            let hint = format!("restore it with `bough restore {id}`");
             app.output.note(Line::of(Style::Dim, hint));
         }
     }

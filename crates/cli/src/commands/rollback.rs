@@ -9,7 +9,7 @@ use crate::commands::migrate::open;
 use crate::files;
 use crate::output::{Line, Style};
 use crate::resolve;
-use crate::text::count;
+use crate::text::{count, shell_word};
 
 /// Return a session that was brought in to its file
 ///
@@ -83,5 +83,5 @@ fn never_brought_in(argument: &str, error: MigrateError) -> CommandError {
         return failed(error);
     }
     CommandError::not_found(format!("{argument} was not brought in: nothing is to be given back"))
-        .hint(format!("`bough migrate {argument}` would bring it in"))
+        .hint(format!("`bough migrate {}` would bring it in", shell_word(argument)))
 }

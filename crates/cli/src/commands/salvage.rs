@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use bough_platform::{OsDisk, Platform};
 use bough_session::SessionId;
-use bough_store::SalvageReport;
+use bough_store::{SalvageReport, StoreError};
 use serde_json::json;
 
 use crate::app::App;
@@ -64,7 +64,10 @@ fn copy(
         bar.set(reports.len() as u64 + 1, 0, &report.id);
         reports.push(report);
     })
-    .map_err(store_failed)?;
+    .map_err(|error| match error {
+        StoreError::Exists { .. } => store_failed(error).hint("name a new directory with --to"),
+        error => store_failed(error),
+    })?;
     Ok(reports)
 }
 

@@ -1,4 +1,6 @@
-use bough_service::api::{IndexStatus, SearchHit, SearchRequest, SearchSnippet};
+use std::num::NonZeroUsize;
+
+use bough_service::api::{IndexStatus, SearchHit, SearchRequest, SearchResponse, SearchSnippet};
 use serde_json::json;
 
 use crate::app::App;
@@ -6,7 +8,7 @@ use crate::backend::{Backend, CallError};
 use crate::command_error::{CommandError, CommandResult, ErrorKind};
 use crate::limits::{INDEX_ELSEWHERE_ROUNDS, INDEX_STALLED_ROUNDS};
 use crate::output::{Line, Progress, Style};
-use crate::text::{age, clean_line, fit};
+use crate::text::{age, clean_line, count, fit, shell_word};
 
 /// Search the messages of all sessions
 ///
@@ -25,13 +27,13 @@ Examples:
   bough search 'parseConfig project:~/work/app -role:tool'
   bough search 'is:title release' --json")]
 pub(crate) struct Args {
-    /// The query; quote it for the shell if it has quotes of its own
+    /// The query; quote it for the shell if it has quotes of its own or a -word
     #[arg(required = true, value_name = "QUERY")]
     query: Vec<String>,
 
     /// How many hits to show
-    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
-    limit: usize,
+    #[arg(short = 'n', long, value_name = "COUNT", default_value = "20", value_parser = at_least_one)]
+    limit: NonZeroUsize,
 
     /// Continue after the previous page: the `next_cursor` that --json printed
     #[arg(long, value_name = "CURSOR")]
@@ -39,21 +41,22 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
-    let query = with_home(&args.query.join(" "));
-    let request = SearchRequest {
-        query,
-        limit: Some(args.limit),
-        cursor: args.cursor,
-        ..SearchRequest::default()
-    };
+    let query = args.query.join(" ");
+    let request =
+        SearchRequest { query: query.clone(), cursor: args.cursor, ..SearchRequest::default() };
     app.with_backend(async |backend| {
         wait_for_index(app, backend, "Indexing").await?;
-        let found = backend.search(&request).await.map_err(explained)?;
+        let found = find(backend, &request, args.limit.get()).await.map_err(explained)?;
         if app.output.is_json() {
             return app.output.json(&found);
         }
         if found.hits.is_empty() {
             app.output.note("nothing fits; fewer words or filters find more");
+            if let Some(word) = left_out(&query) {
+                let hint =
+                    format!("`{word}` leaves out what has that word; quote it to look for it");
+                app.output.note(Line::of(Style::Dim, hint));
+            }
         }
         for hit in &found.hits {
             print_hit(app, hit)?;
@@ -72,14 +75,51 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     .await
 }
 
-/// Adds the help of this command to an error about a query.
-fn explained(error: CallError) -> CommandError {
-    let is_query = error.code == "session/invalid_request";
-    let mut failed = CommandError::from(error);
-    if is_query {
-        failed.kind = ErrorKind::Usage;
-        failed.hints = vec!["`bough help search` shows what a query can have".to_owned()];
+/// The first word of a query that is left out, which the flags of a pasted command are by mistake.
+fn left_out(query: &str) -> Option<&str> {
+    let is_left_out = |word: &&str| {
+        let rest = word.strip_prefix('-').filter(|rest| !rest.contains(':'));
+        rest.is_some_and(|rest| rest.starts_with(char::is_alphanumeric))
+    };
+    query.split_whitespace().filter(|_| !query.contains('"')).find(is_left_out)
+}
+
+fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "give a number of at least 1".to_owned())
+}
+
+/// So many hits. A page may have fewer, and a server bounds its pages.
+async fn find(
+    backend: &Backend,
+    request: &SearchRequest,
+    limit: usize,
+) -> Result<SearchResponse, CallError> {
+    let first = SearchRequest { limit: Some(limit), ..request.clone() };
+    let mut found = backend.search(&first).await?;
+    while found.hits.len() < limit
+        && let Some(cursor) = found.next_cursor.take()
+    {
+        let limit = Some(limit - found.hits.len());
+        let next = SearchRequest { limit, cursor: Some(cursor), ..request.clone() };
+        let page = backend.search(&next).await?;
+        found.hits.extend(page.hits);
+        (found.next_cursor, found.index) = (page.next_cursor, page.index);
     }
+    Ok(found)
+}
+
+/// Adds what this command takes to an error about a query or a cursor.
+fn explained(error: CallError) -> CommandError {
+    let hint = match error.code.as_str() {
+        "session/invalid_request" | "session/too_large" => {
+            "`bough help search` shows what a query can have"
+        }
+        "session/invalid_cursor" => "leave out --cursor to begin again",
+        _ => return error.into(),
+    };
+    let mut failed = CommandError::from(error);
+    failed.kind = ErrorKind::Usage;
+    failed.hints = vec![hint.to_owned()];
     failed
 }
 
@@ -108,7 +148,9 @@ pub(crate) async fn wait_for_index(
         let left = status.behind_sessions.max(status.behind_changes);
         let (bar, most) = progress.get_or_insert_with(|| (app.output.progress(what), left));
         *most = left.max(*most);
-        bar.set(most.saturating_sub(left), *most, "");
+        // One session may have most of the entries, so their number shows the progress too.
+        let entries = count(status.indexed_documents, "entry", "entries");
+        bar.set(most.saturating_sub(left), *most, &entries);
         let moved = before.replace(status) != Some(status) && !is_search;
         rounds = if moved || !status.is_elsewhere { 0 } else { rounds + 1 };
     }
@@ -119,16 +161,6 @@ fn behind(status: IndexStatus) -> String {
         "the index is still behind: {} changes and {} sessions are not searched yet",
         status.behind_changes, status.behind_sessions
     )
-}
-
-/// Expands `~` in a filter to the caller's home directory, which a server does not know.
-fn with_home(query: &str) -> String {
-    match std::env::var("HOME") {
-        Ok(home) if !home.is_empty() => {
-            query.replace("project:~", &format!("project:{}", home.trim_end_matches('/')))
-        }
-        _ => query.to_owned(),
-    }
 }
 
 fn print_hit(app: &App, hit: &SearchHit) -> CommandResult<()> {
@@ -184,11 +216,12 @@ fn print_snippet(app: &App, snippet: &SearchSnippet) -> CommandResult<()> {
 }
 
 fn open_hint(first: &SearchHit) -> String {
+    let session = shell_word(first.meta.session_id.as_str());
     match &first.entry_id {
         Some(entry) => {
-            format!("read the first: bough show {} --leaf {entry}", first.meta.session_id)
+            format!("read the first: bough show {session} --leaf {}", shell_word(entry.as_str()))
         }
-        None => format!("read the first: bough show {}", first.meta.session_id),
+        None => format!("read the first: bough show {session}"),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::backend::{Backend, SessionEvent, Summary};
 use crate::command_error::CommandResult;
 use crate::commands::print::{heading, print_block};
 use crate::commands::show::newest;
-use crate::limits::LINE_REST;
+use crate::limits::{EVENTS_WAIT, LINE_REST};
 use crate::output::{Line, Style};
 use crate::resolve;
 use crate::text::Flow;
@@ -46,7 +46,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         let session = resolve::session_to_show(app, backend, &args.session).await?;
         // Ask for the cursor of the events first: an entry in between then arrives twice, and is never missed.
         let start = match args.follow {
-            true => Some(backend.events(session.id(), None).await?.next),
+            true => Some(backend.events(session.id(), None, EVENTS_WAIT).await?.next),
             false => None,
         };
         let (items, _) = newest(backend, &session, None, args.limit).await?;
@@ -74,7 +74,7 @@ async fn follow(
     let mut stop = std::pin::pin!(tokio::signal::ctrl_c());
     loop {
         let page = {
-            let mut asked = std::pin::pin!(backend.events(session.id(), Some(&after)));
+            let mut asked = std::pin::pin!(backend.events(session.id(), Some(&after), EVENTS_WAIT));
             loop {
                 tokio::select! {
                     page = &mut asked => break page?,

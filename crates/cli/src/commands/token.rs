@@ -194,7 +194,8 @@ fn list(app: &App, file: &TokenFile<'_>) -> CommandResult<()> {
         });
         return Ok(());
     }
-    let mut table = Table::new(&["ID", "NAME", "RIGHTS", "SCOPE", "STATE"], Some(3));
+    let mut table =
+        Table::new(&["ID", "NAME", "RIGHTS", "SCOPE", "STATE"], Some(1)).with_optional(&[3, 2]);
     for token in &tokens {
         let rights: Vec<&str> = token.rights.iter().map(|right| right.name()).collect();
         let scope = serde_json::to_string(&token.scope)?;

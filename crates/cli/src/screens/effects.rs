@@ -1,6 +1,7 @@
 //! Runs the effects that screens ask for, on the backend.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bough_platform::Clock;
 use bough_service::api::MessageItem;
@@ -16,7 +17,7 @@ use super::tree::{SummaryWish, Switch, Switched};
 use super::{picker, search, session, tree};
 use crate::backend::{Backend, CallError};
 use crate::command_error::CommandError;
-use crate::limits::TRANSCRIPT_PAGE;
+use crate::limits::{EVENTS_WAIT, TRANSCRIPT_PAGE};
 use crate::summarise::{Configured, SummarySource, summarise_branch};
 use bough_service::compaction::{PathItem, left_behind};
 
@@ -60,7 +61,8 @@ pub(super) async fn run_effect(
         Effect::Session(effect) => Answer::Session(runner.session(effect).await),
         Effect::Search(search::Effect::Search(request)) => {
             let found = runner.backend.search(&request).await.map_err(words);
-            Answer::Search(search::Answer::Found { query: request.query, found })
+            let is_first = request.cursor.is_none();
+            Answer::Search(search::Answer::Found { query: request.query, is_first, found })
         }
     }
 }
@@ -142,8 +144,9 @@ impl EffectRunner {
                     backend.path_page(&session, leaf, newest_first, TRANSCRIPT_PAGE, cursor).await;
                 session::Answer::Page { session, generation, from, page: page.map_err(words) }
             }
-            session::Effect::Watch { session, after } => {
-                let page = backend.events(&session, after.as_deref()).await.map_err(words);
+            session::Effect::Watch { session, after, waits } => {
+                let wait = if waits { EVENTS_WAIT } else { Duration::ZERO };
+                let page = backend.events(&session, after.as_deref(), wait).await.map_err(words);
                 session::Answer::Events { session, page }
             }
             session::Effect::Loops(session) => {

@@ -15,13 +15,17 @@ pub(crate) struct Flow {
     columns: Option<usize>,
     /// The column that the next character is printed in; `None` at the beginning of a line, before the indent.
     at: Option<usize>,
+    /// The column in which the rest of a broken line begins: below the text of the line, which may be indented itself.
+    rest_at: usize,
+    /// Whether the line has more than indentation.
+    has_words: bool,
     /// The part of the last word that is printed already.
     printed: String,
 }
 
 impl Flow {
     pub(crate) const fn new(columns: Option<usize>) -> Self {
-        Self { columns, at: None, printed: String::new() }
+        Self { columns, at: None, rest_at: INDENT, has_words: false, printed: String::new() }
     }
 
     /// Whether a program reads the text, and its last line has no end yet.
@@ -35,6 +39,7 @@ impl Flow {
         for (number, line) in text.split('\n').enumerate() {
             if number > 0 {
                 self.end_line(&mut out);
+                (self.rest_at, self.has_words) = (INDENT, false);
             }
             if !line.is_empty() {
                 self.add_to_line(line, &mut out);
@@ -46,6 +51,7 @@ impl Flow {
     /// What to print at the end of the text: nothing if its last line has ended.
     pub(crate) fn finish(&mut self) -> &'static str {
         self.printed.clear();
+        (self.rest_at, self.has_words) = (INDENT, false);
         if self.at.take().is_some() { "\n" } else { "" }
     }
 
@@ -83,6 +89,11 @@ impl Flow {
     fn add_word(&mut self, word: &str, end: usize, out: &mut String) {
         let begun = width(&self.printed);
         let at = self.start_line(out);
+        if !self.has_words {
+            // Half of the window at the least is left to the text.
+            self.rest_at = if (at - INDENT) * 2 <= end - INDENT { at } else { INDENT };
+            self.has_words = true;
+        }
         if at + width(word) <= end {
             out.push_str(word);
             self.at = Some(at + width(word));
@@ -90,7 +101,7 @@ impl Flow {
             return;
         }
         let whole = format!("{}{word}", self.printed);
-        if at - begun > INDENT {
+        if at - begun > self.rest_at {
             if begun > 0 {
                 out.push_str(&format!("\x1b[{begun}D\x1b[K"));
             }
@@ -105,7 +116,7 @@ impl Flow {
     fn add_broken(&mut self, word: &str, end: usize, out: &mut String) {
         for cluster in word.graphemes(true) {
             let at = self.start_line(out);
-            if at + width(cluster) > end && at > INDENT {
+            if at + width(cluster) > end && at > self.rest_at {
                 self.break_line(out);
             }
             let at = self.start_line(out);
@@ -133,8 +144,8 @@ impl Flow {
 
     fn start_line(&mut self, out: &mut String) -> usize {
         *self.at.get_or_insert_with(|| {
-            out.push_str("  ");
-            INDENT
+            out.extend(std::iter::repeat_n(' ', self.rest_at));
+            self.rest_at
         })
     }
 }
@@ -172,6 +183,16 @@ mod tests {
     }
 
     #[test]
+    fn the_rest_of_an_indented_line_is_indented_as_the_line_is() {
+        let expected = ["  if x {", "      call(one,", "      two)", "  }"];
+        assert_eq!(seen(18, &["if x {\n    call(one, two)\n}"]), expected);
+        assert_eq!(seen(18, &["if x {\n  ", "  call(o", "ne, tw", "o)", "\n}"]), expected);
+        assert_eq!(seen(18, &["\tunbreakableword"]), ["      unbreakable", "      word"]);
+        // Not where too few columns would be left.
+        assert_eq!(seen(14, &["        one two"]), ["          one", "  two"]);
+    }
+
+    #[test]
     fn tabs_lead_to_the_next_stop_on_a_terminal_and_stay_in_a_pipe() {
         assert_eq!(seen(30, &["\tx\ta"]), ["      x   a"]);
         assert_eq!(printed(None, &["\tx", "\ta\n", "b"]), "  \tx\ta\n  b\n");
@@ -186,7 +207,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_lost_or_too_wide(
-            pieces in prop::collection::vec("[a-d 世\n]{0,12}", 0..8),
+            pieces in prop::collection::vec("[a-d 世\n]{0,12}| {0,20}", 0..8),
             columns in 6..30_u16,
         ) {
             let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();

@@ -79,25 +79,26 @@ pub(crate) fn wrap(text: &str, columns: usize, lines_max: usize) -> Vec<String> 
 }
 
 fn wrap_line(line: &str, columns: usize, lines_max: usize, lines: &mut Vec<String>) {
-    let indent = line.len() - line.trim_start_matches(' ').len();
-    let indent = if indent * 2 <= columns { " ".repeat(indent) } else { String::new() };
-    let mut line = line.to_owned();
+    let spaces = line.len() - line.trim_start_matches(' ').len();
+    let indent = line.get(..spaces).filter(|_| spaces * 2 <= columns).unwrap_or_default();
+    let (mut start, mut rest) = ("", line);
+    // Each round reads what it shows and not the rest, which may be a megabyte.
     while lines.len() < lines_max {
-        if width(&line) <= columns {
-            lines.push(line);
+        let (head, _) = take(rest, columns - start.len());
+        if head.len() == rest.len() {
+            lines.push(format!("{start}{rest}"));
             return;
         }
-        let (rest, (head, _)) = (line.as_str(), take(&line, columns));
         // A first character that is wider than the window is taken anyway.
         let head = if head.is_empty() { first_cluster(rest) } else { head };
         let (shown, next) = break_after(rest, head.len());
-        lines.push(shown.trim_end().to_owned());
+        lines.push(format!("{start}{}", shown.trim_end()));
         if next.is_empty() {
             return;
         }
         // Beside the indentation there must be a column for text, or this would not end.
         let fits = indent.len() + width(first_cluster(next)) <= columns;
-        line = if fits { format!("{indent}{next}") } else { next.to_owned() };
+        (start, rest) = (if fits { indent } else { "" }, next);
     }
 }
 
@@ -171,6 +172,18 @@ mod tests {
         check("世界你好", 5, &["世界", "你好"]);
         check("世", 1, &["世"]);
         assert_eq!(wrap("a b c d", 1, 2), ["a", "b"]);
+    }
+
+    /// Reading the whole rest for each line would take minutes.
+    #[test]
+    fn the_first_lines_of_a_long_line_are_made_without_reading_the_rest() {
+        for text in ["word ".repeat(4_000_000), "x".repeat(20_000_000)] {
+            let lines = wrap(&text, 60, 2_000);
+            assert_eq!(
+                (lines.len(), width(&lines[1_999])),
+                (2_000, 59 + text.starts_with('x') as usize)
+            );
+        }
     }
 
     proptest! {

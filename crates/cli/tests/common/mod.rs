@@ -230,6 +230,9 @@ impl Sessions {
         let given = self.append(&session, result("c", "plantedresult: permission denied")).await;
         let label = json!({"session_id": session, "entry_id": asked, "label": "plantedlabel"});
         self.service.call(&Scope::owner(), "session::set-label", label).await.unwrap();
+        let note = self.note(&session, "plantednote", json!({"said": "planteddata"})).await;
+        let left = json!({"from_id": reply, "summary": "plantedbranch was left"});
+        let left = self.note(&session, "bough.branch_summary", left).await;
         let queries = vec![
             ("plantedtext", Some(&asked)),
             ("日本語", Some(&asked)),
@@ -244,9 +247,30 @@ impl Sessions {
             ("\"plantederror e4242\"", Some(&reply)),
             ("\"permission denied\"", Some(&given)),
             ("plantedresult tool:read", Some(&given)),
+            ("plantednote", Some(&note)),
+            ("planteddata is:data", Some(&note)),
+            ("plantedbranch is:summary", Some(&left)),
             ("plantedtitle", None),
         ];
         (session, queries.into_iter().map(|(query, entry)| (query, entry.cloned())).collect())
+    }
+
+    async fn note(&self, session: &SessionId, custom_type: &str, data: Value) -> EntryId {
+        let custom = json!({"custom_type": custom_type, "data": data});
+        let request = json!({"session_id": session, "custom": custom});
+        let noted = self.service.call(&Scope::owner(), "session::append", request).await.unwrap();
+        EntryId::from_stored(noted["entry_id"].as_str().unwrap())
+    }
+
+    /// Sessions of a project whose ids begin alike, each with the word `needle`.
+    pub(crate) async fn alike(&self, project: &Path) -> Vec<SessionId> {
+        let ids = ["plan", "plan b", "plan \"c\""].map(SessionId::from_stored);
+        for id in &ids {
+            let ensured = json!({"session_id": id, "metadata": {"cwd": project}});
+            self.service.call(&Scope::owner(), "session::ensure", ensured).await.unwrap();
+            self.append(id, user("a needle")).await;
+        }
+        ids.to_vec()
     }
 
     /// A question, a call with its result, an answer, a second question and an answer to it.

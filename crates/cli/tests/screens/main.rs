@@ -349,6 +349,45 @@ fn what_was_said_is_found_from_the_picker_and_opened_at_its_entry() {
 }
 
 #[test]
+fn one_session_and_a_project_at_home_are_searched_in_narrow_and_wide_windows() {
+    let place = Place::new();
+    place.with(async |sessions| drop(sessions.alike(&place.file("my work")).await));
+    for columns in [60, 200] {
+        let mut terminal = Terminal::start(&place, 24, columns, &["resume"], &[]);
+        terminal.wait_for("a needle");
+        terminal.press("\u{6}");
+        terminal.wait_for("Search all sessions");
+        terminal.press("needle project:\"~/my work\"");
+        terminal.wait_for("3 hits");
+        terminal.press(CTRL_C);
+        terminal.end();
+        let mut terminal = Terminal::start(&place, 24, columns, &["tree", "id:plan"], &[]);
+        terminal.wait_for("← active");
+        terminal.press("/");
+        terminal.wait_for("Search this session");
+        terminal.press("needle");
+        terminal.wait_for("1 hit");
+        terminal.press(CTRL_C);
+        terminal.end();
+    }
+}
+
+#[test]
+fn a_list_of_tokens_fits_narrow_and_wide_windows() {
+    let place = Place::new();
+    let long = ["--name", "a name that says what the token is for", "--expires", "30d"];
+    place.ok(&[&["token", "create", "--scope", "project=/home/u/project"], &long[..]].concat());
+    place.ok(&["token", "create", "--name", "ann"]);
+    for (columns, has_scope) in [(60, false), (200, true)] {
+        let (code, text) = Terminal::start(&place, 24, columns, &["token", "list"], &[]).end();
+        let rows: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+        assert_eq!((code, rows.len()), (0, 3), "a row is a line:\n{text}");
+        assert!(rows[1].contains("a name") && rows[1].contains("until"), "{text}");
+        assert_eq!(text.contains("/home/u/project"), has_scope, "{text}");
+    }
+}
+
+#[test]
 fn what_a_search_found_is_wrapped_between_words() {
     let place = Place::new();
     place.with(async |sessions| {

@@ -68,12 +68,17 @@ fn times(ask: &Ask) -> (String, Vec<Value>) {
 /// The numbers of the sessions that the search is limited to, as a subquery; `None` for all.
 fn sessions(ask: &Ask) -> Option<(String, Vec<Value>)> {
     let (mut conditions, mut values) = (Vec::new(), Vec::new());
-    if let Some(session) = &ask.query.filters.session {
-        conditions.push("substr(session_id, 1, ?) = ?");
-        values.push(Value::Integer(limit_of(session.chars().count())));
+    let filters = &ask.query.filters;
+    if let Some(session) = &filters.session {
+        if filters.is_whole_session {
+            conditions.push("session_id = ?");
+        } else {
+            conditions.push("substr(session_id, 1, ?) = ?");
+            values.push(Value::Integer(limit_of(session.chars().count())));
+        }
         values.push(Value::Text(session.clone()));
     }
-    if let Some(project) = &ask.query.filters.project {
+    if let Some(project) = &filters.project {
         // The caller compares exactly; this only leaves fewer sessions.
         conditions.push("instr(project, ?)");
         values.push(Value::Text(project.trim_end_matches('/').to_owned()));

@@ -58,6 +58,8 @@ pub struct Filters {
     pub before_ms: Option<i64>,
     /// In this session: its id, or the beginning of it.
     pub session: Option<String>,
+    /// Whether that is a whole id, so that no other session is meant. Parsing a query cannot tell.
+    pub is_whole_session: bool,
     /// In this directory or below it; without a slash, in a directory of this name.
     pub project: Option<String>,
 }
@@ -96,6 +98,16 @@ impl Query {
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         }
         project.split('/').any(|part| part == wanted)
+    }
+
+    /// Whether hits may be in a session with this id.
+    #[must_use]
+    pub fn fits_session(&self, id: &str) -> bool {
+        match &self.filters.session {
+            Some(wanted) if self.filters.is_whole_session => id == wanted,
+            Some(wanted) => id.starts_with(wanted),
+            None => true,
+        }
     }
 
     /// Whether the words may be in text of this kind.

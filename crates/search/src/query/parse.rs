@@ -66,6 +66,12 @@ pub enum QueryError {
         /// The accepted values.
         expected: String,
     },
+    /// A filter that takes one value was given again.
+    #[error("`{filter}:` is there twice; give it once")]
+    Twice {
+        /// The filter.
+        filter: &'static str,
+    },
     /// A filter that cannot be negated.
     #[error("`{filter}:` cannot be negated; leave out the `-`")]
     NotNegatable {
@@ -145,19 +151,31 @@ fn split(text: &str) -> Result<Vec<Item>, QueryError> {
         }
         let (text, is_quoted, left) = match rest.strip_prefix('"') {
             Some(quoted) => {
-                let (inside, left) = quoted.split_once('"').ok_or(QueryError::OpenQuote)?;
+                let (inside, left) = split_quoted(quoted).ok_or(QueryError::OpenQuote)?;
                 (inside, true, left)
             }
             None => {
                 let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
                 let (word, left) = rest.split_at(end);
-                (word, false, left)
+                (word.to_owned(), false, left)
             }
         };
-        items.push(Item { is_negated, name, text: text.to_owned(), is_quoted });
+        items.push(Item { is_negated, name, text, is_quoted });
         rest = left.trim_start();
     }
     Ok(items)
+}
+
+/// The text up to the closing quote, and what follows it. A quote that is written twice stands for itself: ids may have one.
+fn split_quoted(quoted: &str) -> Option<(String, &str)> {
+    let (mut text, mut rest) = (String::new(), quoted);
+    loop {
+        let (inside, left) = rest.split_once('"')?;
+        text.push_str(inside);
+        let Some(after) = left.strip_prefix('"') else { return Some((text, left)) };
+        text.push('"');
+        rest = after;
+    }
 }
 
 /// The name before a colon, unless the colon is part of a text such as `std::fs`, `http://x` or `12:30`.
@@ -226,10 +244,10 @@ fn add_filter(
     match filter {
         "role" if item.is_negated => filters.not_roles.push(role(text)?),
         "role" => filters.roles.push(role(text)?),
-        "after" => filters.after_ms = Some(time()?),
-        "before" => filters.before_ms = Some(time()?),
-        "session" => filters.session = Some(text.to_owned()),
-        "project" => filters.project = Some(text.to_owned()),
+        "after" => once(filter, &mut filters.after_ms, time()?)?,
+        "before" => once(filter, &mut filters.before_ms, time()?)?,
+        "session" => once(filter, &mut filters.session, text.to_owned())?,
+        "project" => once(filter, &mut filters.project, text.to_owned())?,
         "is" if text.eq_ignore_ascii_case("old") => filters.is_old = true,
         "is" => filters.kinds.push(kind(text)?),
         _ => {
@@ -244,6 +262,14 @@ fn add_filter(
         }
     }
     Ok(())
+}
+
+/// Sets a filter that takes one value: of two, one would be dropped without a word.
+fn once<T>(filter: &'static str, slot: &mut Option<T>, value: T) -> Result<(), QueryError> {
+    match slot.replace(value) {
+        Some(_) => Err(QueryError::Twice { filter }),
+        None => Ok(()),
+    }
 }
 
 const DATES: &str = "a date such as 2026-10-01 or 2026-10, a time such as 2026-10-01T12:30, `today`, \
@@ -392,6 +418,14 @@ mod tests {
     }
 
     #[test]
+    fn a_quote_in_quotes_is_written_twice() {
+        let query = read(r#"session:"a ""b""" "say ""hi"" now" "" x"#);
+        assert_eq!(query.filters.session.as_deref(), Some(r#"a "b""#));
+        assert_eq!(terms(&query.wanted), ["say hi now", "x"]);
+        assert_eq!(parse_query(r#"x "a"""#, NOW), Err(QueryError::OpenQuote));
+    }
+
+    #[test]
     fn colons_in_text_are_text() {
         for text in ["http://host/x", "std::fs", "12:30", "TypeError: x", "C:\\x", "error:E0308"] {
             assert_eq!(read(text).filters, crate::query::Filters::default(), "{text}");
@@ -410,6 +444,10 @@ mod tests {
         assert!(matches!(of("role:nobody"), QueryError::BadValue { filter: "role", .. }));
         assert!(matches!(of("after:soon"), QueryError::BadValue { filter: "after", .. }));
         assert!(matches!(of("x -is:title"), QueryError::NotNegatable { filter: "is" }));
+        for filter in ["session", "project", "after", "before"] {
+            let twice = format!("{filter}:2026 x {filter}:2027");
+            assert_eq!(of(&twice), QueryError::Twice { filter });
+        }
         assert_eq!(of(&"x ".repeat(40)), QueryError::TooLong);
         for given in ["a*", "src/m*"] {
             let short = QueryError::ShortPrefix { given: given.to_owned() };

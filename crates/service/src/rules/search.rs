@@ -36,8 +36,12 @@ pub(crate) async fn search(
     };
     check_at_most("query", "bytes", request.query.len(), QUERY_BYTES_MAX)?;
     let query = parse_query(&request.query, service.now_ms());
-    let query = query.map_err(|error| ServiceError::invalid(error.to_string()))?;
+    let mut query = query.map_err(|error| ServiceError::invalid(error.to_string()))?;
     let runtime = service.runtime();
+    if let Some(session) = query.filters.session.clone() {
+        let session = SessionId::from_stored(session);
+        query.filters.is_whole_session = runtime.visible(scope, &session).await?.is_some();
+    }
     search.catch_up(&runtime.store, SEARCH_WAIT).await?;
     let index = status(&search, &runtime, scope).await?;
     let epoch = runtime.store.change_cursor().await?.epoch;
@@ -49,6 +53,7 @@ pub(crate) async fn search(
         request: &request,
         sessions: HashMap::new(),
         listed: HashSet::new(),
+        labelled: HashSet::new(),
     };
     let limit = service.settings().page(request.limit);
     let now_ms = service.now_ms();
@@ -114,6 +119,8 @@ struct Finder<'a> {
     sessions: HashMap<SessionId, Option<Arc<Found>>>,
     /// Sessions with a hit on this page, where one of each is enough.
     listed: HashSet<SessionId>,
+    /// Entries whose label is a hit on this page.
+    labelled: HashSet<(SessionId, EntryId)>,
 }
 
 /// A session with candidates.
@@ -191,6 +198,12 @@ impl Finder<'_> {
             text: snippet.text,
             highlights: snippet.highlights.iter().map(|at| (at.start, at.end)).collect(),
         });
+        // A label that an entry was given twice is one hit.
+        if let Some(labelled) = &document.label_of
+            && !self.labelled.insert((candidate.session_id.clone(), labelled.clone()))
+        {
+            return Ok(None);
+        }
         let entry_id = entry.map(|entry| document.label_of.clone().unwrap_or(entry));
         let on_active_path = match &entry_id {
             Some(entry) => self.is_on_path(&session, entry).await?,
@@ -241,9 +254,8 @@ impl Finder<'_> {
     fn wants(&self, state: &SessionState) -> bool {
         let metadata = state.metadata.as_ref();
         let asked = self.request.metadata.as_ref();
-        let session = self.query.filters.session.as_deref().unwrap_or_default();
         asked.is_none_or(|asked| metadata_matches(asked, metadata))
-            && state.session_id.as_str().starts_with(session)
+            && self.query.fits_session(state.session_id.as_str())
             && self.query.fits_project(project_of(metadata))
     }
 

@@ -308,6 +308,9 @@ async fn labels_and_titles_are_those_of_now(bed: TestService) {
     bed.ok("session::set-meta", json!({"session_id": id, "title": "secondtitle"})).await;
     assert_eq!(found(&bed, "firstlabel").await, [""; 0]);
     assert_eq!(found(&bed, "secondlabel").await, [entry.as_str()]);
+    set(json!("firstlabel")).await;
+    assert_eq!(found(&bed, "firstlabel").await, [entry.as_str()], "once");
+    set(json!("secondlabel")).await;
     assert_eq!(found(&bed, "firsttitle").await, [""; 0]);
     assert_eq!(found(&bed, "secondtitle").await, ["title"]);
     set(json!(null)).await;
@@ -383,6 +386,14 @@ async fn filters_narrow_what_is_found(bed: TestService) {
     check("word project:bough", &[&asked, &said]).await;
     check("word agent:reviewer", &[&asked, &said]).await;
     check(&format!("word session:{other}"), &[&elsewhere]).await;
+    check(&format!("word session:{}", &other[..other.len() - 1]), &[&elsewhere]).await;
+    // A whole id is no beginning of others.
+    let longer = format!("{other}0");
+    bed.ok("session::ensure", json!({"session_id": longer})).await;
+    let in_longer = bed.say(&longer, "word").await;
+    check(&format!("word session:{other}"), &[&elsewhere]).await;
+    check(&format!("word session:{longer}"), &[&in_longer]).await;
+    bed.ok("session::delete", json!({"session_id": longer})).await;
     check("word after:2023-11-01", &[&asked, &said, &elsewhere]).await;
     check("word before:2023-11-01", &[]).await;
     let narrowed = json!({"query": "word", "metadata": {"cwd": "/home/u/bough"}});
@@ -492,6 +503,8 @@ enum Step {
     Delete(usize),
     Restore(usize),
     Branch(usize, usize),
+    Label(usize, usize, String),
+    Hide(usize, usize),
     Index,
 }
 
@@ -510,6 +523,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..3usize).prop_map(Step::Delete),
         1 => (0..3usize).prop_map(Step::Restore),
         1 => (0..3usize, 0..9usize).prop_map(|(s, e)| Step::Branch(s, e)),
+        1 => (0..3usize, 0..9usize, words()).prop_map(|(s, e, text)| Step::Label(s, e, text)),
+        1 => (0..3usize, 0..9usize).prop_map(|(s, e)| Step::Hide(s, e)),
         2 => Just(Step::Index),
     ]
 }
@@ -519,11 +534,13 @@ async fn perform(bed: &TestService, step: &Step) {
         let store = bed.service.store();
         let id = bough_session::SessionId::from_stored(format!("s{session}"));
         let page = store.records(&id, Position::default(), 100).await.ok()?;
-        let entries: Vec<String> = page
-            .records
-            .iter()
-            .filter_map(|stored| Some(stored.record.as_entry()?.id.to_string()))
-            .collect();
+        let mut entries = Vec::new();
+        for added in page.records.iter().filter_map(|stored| stored.record.as_entry()) {
+            let now = store.entry(&id, &added.id).await.unwrap().unwrap().entry;
+            if !now.is_hidden() && matches!(now.canonical(), Canonical::Message(_)) {
+                entries.push(now.id.to_string());
+            }
+        }
         entries.get(entry % entries.len().max(1)).cloned()
     };
     let session_of = |step: &Step| match step {
@@ -532,6 +549,8 @@ async fn perform(bed: &TestService, step: &Step) {
         | Step::Title(s, _)
         | Step::Delete(s)
         | Step::Restore(s)
+        | Step::Label(s, ..)
+        | Step::Hide(s, _)
         | Step::Branch(s, _) => format!("s{s}"),
         Step::Index => String::new(),
     };
@@ -555,6 +574,18 @@ async fn perform(bed: &TestService, step: &Step) {
             if let Some(entry) = entry_of(*s, *e).await {
                 bed.ok("session::set-active-leaf", json!({"session_id": id, "entry_id": entry}))
                     .await;
+            }
+        }
+        Step::Label(s, e, text) => {
+            if let Some(entry) = entry_of(*s, *e).await {
+                let label = json!({"session_id": id, "entry_id": entry, "label": text});
+                bed.ok("session::set-label", label).await;
+            }
+        }
+        Step::Hide(s, e) => {
+            if let Some(entry) = entry_of(*s, *e).await {
+                let hidden = json!({"session_id": id, "entry_ids": [entry]});
+                bed.ok("session::hide-entries", hidden).await;
             }
         }
         Step::Index => drop(found(bed, "red").await),
@@ -583,9 +614,15 @@ async fn scan(bed: &TestService, query: &[&str]) -> Vec<String> {
             hits.push("title".to_owned());
         }
         let id = &listed.meta.session_id;
+        let state = store.state(id).await.unwrap().unwrap().state;
         for stored in store.records(id, Position::default(), 100).await.unwrap().records {
             let Some(entry) = stored.record.as_entry() else { continue };
             let now = store.entry(id, &entry.id).await.unwrap().unwrap().entry;
+            if now.is_hidden() {
+                continue;
+            }
+            let label = state.labels.get(&now.id).filter(|label| fits(label));
+            hits.extend(label.map(|_| now.id.to_string()));
             let Canonical::Message(message) = now.canonical() else { continue };
             let text: Vec<&str> =
                 message.content().iter().filter_map(ContentBlock::as_text).collect();

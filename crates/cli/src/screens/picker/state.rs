@@ -51,10 +51,10 @@ pub(crate) enum Mode {
     /// Searching and moving.
     #[default]
     Browse,
-    /// A new title is typed.
-    Rename(Input),
-    /// Deleting is to be confirmed.
-    ConfirmDelete,
+    /// A new title for a session is typed.
+    Rename(SessionId, Input),
+    /// Deleting a session is to be confirmed.
+    ConfirmDelete(SessionId),
 }
 
 /// The newest messages of a session.
@@ -319,6 +319,8 @@ impl PickerState {
 
     /// Takes one session out.
     pub(super) fn remove(&mut self, session: &SessionId) {
+        // Rows name sessions by their numbers, which are about to change.
+        let chosen = self.chosen().map(|summary| summary.id().clone());
         self.sessions.retain(|known| known.summary.id() != session);
         self.places = self
             .sessions
@@ -327,7 +329,12 @@ impl PickerState {
             .map(|(at, known)| (known.summary.id().clone(), at))
             .collect();
         self.previews.remove(session);
-        self.lay_out();
+        self.lay_out_around(chosen.as_ref());
+    }
+
+    pub(super) fn summary(&self, session: &SessionId) -> Option<&Summary> {
+        let at = self.places.get(session)?;
+        self.sessions.get(*at).map(|known| &known.summary)
     }
 
     pub(super) fn summary_mut(&mut self, session: &SessionId) -> Option<&mut Known> {
@@ -344,6 +351,10 @@ impl PickerState {
     /// Makes the rows, and keeps the selection.
     pub(super) fn lay_out(&mut self) {
         let chosen = self.chosen().map(|summary| summary.id().clone());
+        self.lay_out_around(chosen.as_ref());
+    }
+
+    fn lay_out_around(&mut self, chosen: Option<&SessionId>) {
         let query = Query::parse(self.search.text());
         let mut found: Vec<(usize, Score)> = Vec::new();
         for (at, known) in self.sessions.iter().enumerate() {
@@ -366,8 +377,8 @@ impl PickerState {
             }
             Sort::Recent => flat(&found),
         };
-        let same = |row: &Row| self.session(*row).map(Summary::id) == chosen.as_ref();
-        let at = chosen.as_ref().and_then(|_| self.rows.iter().position(same));
+        let same = |row: &Row| self.session(*row).map(Summary::id) == chosen;
+        let at = chosen.and_then(|_| self.rows.iter().position(same));
         self.window.chosen = at.unwrap_or(self.window.chosen);
         self.window.keep_in_view(self.rows.len(), super::view::list_rows(self));
     }

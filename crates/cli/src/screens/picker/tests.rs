@@ -84,6 +84,20 @@ fn frames() {
 }
 
 #[test]
+fn what_an_empty_list_says_fits_a_narrow_window() {
+    let size = super::super::event::Size { columns: 60, rows: 20 };
+    for keys in [&[][..], &["x"], &["Tab"], &["Ctrl+n"]] {
+        let mut state = with_sessions(size, Vec::new());
+        press(&mut state, keys);
+        let generation = state.generation;
+        answer_with(&mut state, page(generation, Vec::new(), None));
+        let frame = draw(size, |frame, theme| view(&state, frame, theme));
+        let words = frame.lines().nth(3).unwrap().trim_end().to_owned();
+        assert!(words.starts_with("No") && words.ends_with('.'), "{keys:?}: {frame}");
+    }
+}
+
+#[test]
 fn a_window_made_tiny_breaks_nothing() {
     let mut state = with_sessions(SMALL, some_sessions());
     for size in TINY {
@@ -256,6 +270,33 @@ fn sessions_that_others_made_or_deleted_are_seen_when_time_goes_by() {
         ["s_escape", "s_new", "s_parser", "s_wide", "s_fork"],
         "what is older than the page is not on it"
     );
+}
+
+#[test]
+fn what_others_delete_does_not_move_the_choice_or_what_a_question_is_about() {
+    let mut state = with_sessions(SMALL, some_sessions());
+    press(&mut state, &["Down", "Down"]);
+    let chosen = state.chosen().unwrap().id().clone();
+    let others = || some_sessions().split_off(1);
+    let mut renaming = with_sessions(SMALL, some_sessions());
+    press(&mut renaming, &["Down", "Down", "Ctrl+r"]);
+    press(&mut state, &["Ctrl+d"]);
+    for state in [&mut state, &mut renaming] {
+        answer_with(state, refreshed(others(), None));
+        assert_eq!(captions(state).len(), 4);
+        assert_eq!(state.chosen().unwrap().id(), &chosen);
+    }
+    // Even the chosen session may be gone by now; then there is nothing left to delete.
+    let mut gone = with_sessions(SMALL, some_sessions());
+    press(&mut gone, &["Down", "Down", "Ctrl+d"]);
+    let rest = some_sessions().into_iter().filter(|session| *session.id() != chosen).collect();
+    answer_with(&mut gone, refreshed(rest, None));
+    assert_eq!(effects(press(&mut gone, &["y"])), []);
+    assert_eq!(effects(press(&mut state, &["y"])), [Effect::Delete(chosen.clone())]);
+    let renamed = effects(press(&mut renaming, &["Enter"]));
+    let is_of_chosen =
+        |effect: &Effect| matches!(effect, Effect::Rename { session, .. } if *session == chosen);
+    assert!(renamed.iter().all(is_of_chosen) && renamed.len() == 1, "{renamed:?}");
 }
 
 #[test]

@@ -91,8 +91,8 @@ fn reload(state: &mut PickerState) -> Vec<Request> {
 fn on_key(state: &mut PickerState, key: Key) -> Vec<Request> {
     match std::mem::take(&mut state.mode) {
         Mode::Browse => on_browse_key(state, key),
-        Mode::Rename(input) => on_rename_key(state, input, key),
-        Mode::ConfirmDelete => on_confirm_key(state, key),
+        Mode::Rename(session, input) => on_rename_key(state, session, input, key),
+        Mode::ConfirmDelete(session) => on_confirm_key(state, &session, key),
     }
 }
 
@@ -157,7 +157,7 @@ fn on_ctrl_key(state: &mut PickerState, key: Key) -> Vec<Request> {
             if is_changeable(state)
                 && let Some(chosen) = state.chosen()
             {
-                state.mode = Mode::Rename(Input::of(&chosen.meta.title));
+                state.mode = Mode::Rename(chosen.id().clone(), Input::of(&chosen.meta.title));
             }
             Vec::new()
         }
@@ -190,12 +190,12 @@ fn search(state: &mut PickerState, change: impl FnOnce(&mut Input)) -> Vec<Reque
 
 fn on_paste(state: &mut PickerState, text: &str) -> Vec<Request> {
     match &mut state.mode {
-        Mode::Rename(input) => {
+        Mode::Rename(_, input) => {
             input.insert(text);
             Vec::new()
         }
         Mode::Browse => search(state, |input| input.insert(text)),
-        Mode::ConfirmDelete => Vec::new(),
+        Mode::ConfirmDelete(_) => Vec::new(),
     }
 }
 
@@ -225,8 +225,10 @@ fn switch_scope(state: &mut PickerState) -> Vec<Request> {
 }
 
 fn ask_to_delete(state: &mut PickerState) -> Vec<Request> {
-    if is_changeable(state) {
-        state.mode = Mode::ConfirmDelete;
+    if is_changeable(state)
+        && let Some(chosen) = state.chosen()
+    {
+        state.mode = Mode::ConfirmDelete(chosen.id().clone());
     }
     Vec::new()
 }
@@ -241,21 +243,25 @@ fn is_changeable(state: &mut PickerState) -> bool {
     is_file == Some(false)
 }
 
-fn on_confirm_key(state: &mut PickerState, key: Key) -> Vec<Request> {
+/// Deletes what the question names, whatever is chosen by now: others change the list too.
+fn on_confirm_key(state: &PickerState, session: &SessionId, key: Key) -> Vec<Request> {
     let yes = matches!(key.code, KeyCode::Enter | KeyCode::Char('y' | 'Y')) && !key.ctrl;
-    match state.chosen().filter(|_| yes) {
-        Some(chosen) => vec![Request::Picker(Effect::Delete(chosen.id().clone()))],
+    match state.summary(session).filter(|_| yes) {
+        Some(summary) => vec![Request::Picker(Effect::Delete(summary.id().clone()))],
         None => Vec::new(),
     }
 }
 
-fn on_rename_key(state: &mut PickerState, mut input: Input, key: Key) -> Vec<Request> {
+fn on_rename_key(
+    state: &mut PickerState,
+    session: SessionId,
+    mut input: Input,
+    key: Key,
+) -> Vec<Request> {
     match key.code {
         KeyCode::Esc => return Vec::new(),
         KeyCode::Char('c') if key.ctrl => return Vec::new(),
         KeyCode::Enter => {
-            let Some(chosen) = state.chosen() else { return Vec::new() };
-            let session = chosen.id().clone();
             let title = input.text().trim().to_owned();
             return vec![Request::Picker(Effect::Rename { session, title })];
         }
@@ -263,7 +269,7 @@ fn on_rename_key(state: &mut PickerState, mut input: Input, key: Key) -> Vec<Req
             input.key(key);
         }
     }
-    state.mode = Mode::Rename(input);
+    state.mode = Mode::Rename(session, input);
     Vec::new()
 }
 

@@ -94,8 +94,8 @@ pub(crate) fn view(state: &PickerState, frame: &mut Frame, theme: Theme) {
     footer(frame, areas.footer, theme, state.status.as_ref(), KEYS);
     match &state.mode {
         Mode::Browse => {}
-        Mode::ConfirmDelete => confirm(state, frame, area, theme),
-        Mode::Rename(input) => {
+        Mode::ConfirmDelete(session) => confirm(state.summary(session), frame, area, theme),
+        Mode::Rename(_, input) => {
             let text = fit(&clean_line(input.text()), usize::from(area.width).saturating_sub(8));
             let lines = [
                 Line::from(format!("{text}▏")),
@@ -176,12 +176,10 @@ fn list(state: &PickerState, frame: &mut Frame, area: Rect, theme: Theme) {
 fn empty_words(state: &PickerState) -> String {
     let words = match () {
         () if state.is_loading => "Reading…",
-        () if !state.search.is_empty() => {
-            "Nothing fits. Enter searches messages, Esc clears the search."
-        }
+        () if !state.search.is_empty() => "Nothing fits. Enter searches messages, Esc clears this.",
         () if state.named_only => "No session has a name. Ctrl+N shows all.",
         () if state.scope == Scope::Project => "No sessions of this folder. Tab shows all.",
-        () => "No sessions yet. `bough migrate` brings some in, `bough record` records one.",
+        () => "No sessions yet. `bough record` or `bough migrate` adds one.",
     };
     words.to_owned()
 }
@@ -293,13 +291,13 @@ fn facts_line(summary: &Summary) -> String {
     format!("{} · {id}{}", stamp(summary.meta.updated_at), folder.unwrap_or_default())
 }
 
-fn confirm(state: &PickerState, frame: &mut Frame, area: Rect, theme: Theme) {
-    let Some(chosen) = state.chosen() else { return };
+fn confirm(session: Option<&Summary>, frame: &mut Frame, area: Rect, theme: Theme) {
+    let Some(session) = session else { return };
     let columns_left = usize::from(area.width).saturating_sub(8);
     let messages =
-        format!("{} messages; `bough restore` brings it back", chosen.meta.message_count);
+        format!("{} messages; `bough restore` brings it back", session.meta.message_count);
     let lines = [
-        Line::styled(fit(&clean_line(chosen.caption()), columns_left), theme.strong()),
+        Line::styled(fit(&clean_line(session.caption()), columns_left), theme.strong()),
         Line::from(messages),
         Line::styled("Enter or y deletes · any other key cancels", theme.dim()),
     ];

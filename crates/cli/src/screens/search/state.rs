@@ -25,7 +25,12 @@ pub(crate) enum Effect {
 /// The result of an effect.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    Found { query: String, found: Result<SearchResponse, String> },
+    Found {
+        query: String,
+        /// Whether it is the first page; others are added to the hits.
+        is_first: bool,
+        found: Result<SearchResponse, String>,
+    },
 }
 
 /// Everything that the screen knows.
@@ -39,7 +44,8 @@ pub(crate) struct SearchState {
     pub(crate) window: Window,
     pub(crate) status: Option<Status>,
     pub(crate) index: Option<IndexStatus>,
-    pub(crate) has_more: bool,
+    /// Where the next page of hits begins.
+    pub(crate) next: Option<String>,
     /// The query that is running. Only one runs at a time: what is typed meanwhile becomes one further query.
     pub(super) asked: Option<String>,
     /// The query that the hits are of.
@@ -57,7 +63,7 @@ impl SearchState {
             window: Window::default(),
             status: None,
             index: None,
-            has_more: false,
+            next: None,
             asked: None,
             answered: String::new(),
         }
@@ -79,11 +85,15 @@ impl SearchState {
         match &self.within {
             _ if typed.is_empty() => String::new(),
             Within::Everything => typed.to_owned(),
-            Within::Session(id) => format!("session:\"{id}\" {typed}"),
+            Within::Session(id) => {
+                // A quote in quotes is written twice.
+                let id = id.as_str().replace('"', "\"\"");
+                format!("session:\"{id}\" {typed}")
+            }
         }
     }
 
-    pub(super) fn request(query: String) -> SearchRequest {
-        SearchRequest { query, limit: Some(SEARCH_HITS_PAGE), ..SearchRequest::default() }
+    pub(super) fn request(query: String, cursor: Option<String>) -> SearchRequest {
+        SearchRequest { query, cursor, limit: Some(SEARCH_HITS_PAGE), ..SearchRequest::default() }
     }
 }

@@ -60,13 +60,13 @@ pub(crate) fn view(state: &SearchState, frame: &mut Frame, theme: Theme) {
 }
 
 fn facts(state: &SearchState) -> String {
-    let more = if state.has_more { "+" } else { "" };
+    let more = if state.next.is_some() { "+" } else { "" };
     let behind = match state.index {
         Some(index) if !index.is_complete => " · the index is still behind",
         _ => "",
     };
     let searching = if state.is_searching() { " · searching…" } else { "" };
-    let hits = if state.hits.len() == 1 && !state.has_more { "hit" } else { "hits" };
+    let hits = if state.hits.len() == 1 && state.next.is_none() { "hit" } else { "hits" };
     format!("{}{more} {hits}{behind}{searching}", state.hits.len())
 }
 
@@ -119,17 +119,25 @@ fn heading<'a>(state: &SearchState, hit: &SearchHit, columns: usize, theme: Them
     let who = hit.role.map_or(kind, |role| role.as_str());
     let when = age(state.now_ms, hit.timestamp.unwrap_or(hit.meta.updated_at));
     let branch = if hit.on_active_path == Some(false) { " · other branch" } else { "" };
+    if matches!(state.within, Within::Session(_)) {
+        // All hits have the same title.
+        return two_columns(who, &format!("{when}{branch}"), columns, theme);
+    }
     let facts = format!("{who} · {when}{branch}");
-    let facts = fit(&facts, columns / 2);
-    let columns_left = columns.saturating_sub(width(&facts) + 1);
     let title = match hit.meta.title.is_empty() {
         true => hit.preview.as_deref().unwrap_or("(no title)"),
         false => hit.meta.title.as_str(),
     };
+    two_columns(title, &facts, columns, theme)
+}
+
+fn two_columns<'a>(left: &str, right: &str, columns: usize, theme: Theme) -> Line<'a> {
+    let right = fit(right, columns / 2);
+    let columns_left = columns.saturating_sub(width(&right) + 1);
     Line::from(vec![
-        Span::styled(pad(&clean_line(title), columns_left), theme.strong()),
+        Span::styled(pad(&clean_line(left), columns_left), theme.strong()),
         Span::raw(" "),
-        Span::styled(facts, theme.dim()),
+        Span::styled(right, theme.dim()),
     ])
 }
 

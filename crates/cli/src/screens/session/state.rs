@@ -33,6 +33,8 @@ pub(crate) enum Effect {
     Watch {
         session: SessionId,
         after: Option<String>,
+        /// Whether to wait for the next event if there is none yet.
+        waits: bool,
     },
     Loops(SessionId),
 }
@@ -79,6 +81,8 @@ pub(crate) struct SessionState {
     pub(crate) is_gone: bool,
     /// Whether events no longer arrive: the server ended, or the store cannot be read. Retried at every tick.
     pub(crate) is_cut_off: bool,
+    /// Whether events are asked for. More than one request at a time would never become one again.
+    pub(super) is_watching: bool,
     pub(super) flipped: HashSet<EntryId>,
     pub(super) generation: u64,
     /// Where the next page in the direction of reading starts; `None` at the end of the path.
@@ -107,6 +111,7 @@ impl SessionState {
             is_loading: false,
             is_gone: false,
             is_cut_off: false,
+            is_watching: false,
             flipped: HashSet::new(),
             generation: 0,
             cursor: None,

@@ -239,9 +239,18 @@ fn a_screen_whose_server_ended_says_so_and_tries_again() {
     assert_eq!(answer_with(&mut state, Answer::Events { session: session(), page }), []);
     assert!(facts(&state).ends_with("· not live"), "{}", facts(&state));
     let asked = update(&mut state, Event::Tick { now_ms: NOW });
-    let watch = Effect::Watch { session: session(), after: Some("cursor".into()) };
-    assert_eq!(asked, [Request::Session(watch)]);
-    answer_with(&mut state, events(vec![]));
+    let watch = |waits| {
+        let watch = Effect::Watch { session: session(), after: Some("cursor".into()), waits };
+        [Request::Session(watch)]
+    };
+    assert_eq!(
+        asked,
+        watch(false),
+        "an answer says that the server is back, an event may not come"
+    );
+    let again = update(&mut state, Event::Tick { now_ms: NOW });
+    assert_eq!(again, [], "one request at a time");
+    assert_eq!(answer_with(&mut state, events(vec![])), watch(true));
     assert!(facts(&state).ends_with("· live"), "{}", facts(&state));
     assert_eq!(update(&mut state, Event::Tick { now_ms: NOW }), []);
 }

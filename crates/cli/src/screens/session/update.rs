@@ -18,7 +18,7 @@ pub(crate) fn start(state: &mut SessionState) -> Vec<Request> {
     let session = state.id.clone();
     vec![
         Request::Session(Effect::Summary(session.clone())),
-        Request::Session(Effect::Watch { session: session.clone(), after: None }),
+        watch(state),
         Request::Session(Effect::Loops(session)),
     ]
 }
@@ -60,7 +60,7 @@ pub(crate) fn update(state: &mut SessionState, event: Event) -> Vec<Request> {
         }
         Event::Tick { now_ms } => {
             state.now_ms = now_ms;
-            if state.is_cut_off { vec![watch(state)] } else { Vec::new() }
+            if state.is_cut_off && !state.is_watching { vec![watch(state)] } else { Vec::new() }
         }
         Event::Answer(event::Answer::Session(answer)) => on_answer(state, answer),
         Event::GoTo(entry) => go_to(state, entry),
@@ -222,10 +222,12 @@ fn on_answer(state: &mut SessionState, answer: Answer) -> Vec<Request> {
     }
 }
 
-/// Asks for the events after the last one.
-fn watch(state: &SessionState) -> Request {
+/// Asks for the events after the last one. A screen that is cut off does not wait for an event, so that it is live again as soon
+/// as there is an answer.
+fn watch(state: &mut SessionState) -> Request {
+    state.is_watching = true;
     let (session, after) = (state.id.clone(), state.after.clone());
-    Request::Session(Effect::Watch { session, after })
+    Request::Session(Effect::Watch { session, after, waits: !state.is_cut_off })
 }
 
 fn gone(state: &mut SessionState) {
@@ -258,6 +260,7 @@ fn take_page(state: &mut SessionState, from: From, page: PathPage) {
 }
 
 fn on_events(state: &mut SessionState, page: Result<EventPage, String>) -> Vec<Request> {
+    state.is_watching = false;
     let page = match page {
         Ok(page) => page,
         Err(text) => {

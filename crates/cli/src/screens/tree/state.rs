@@ -116,6 +116,8 @@ pub(crate) struct TreeState {
     pub(super) drawn_at: usize,
     /// Whether the person has moved; until then the active leaf is selected.
     pub(super) has_moved: bool,
+    /// An entry to go to that is not read yet.
+    pub(super) going_to: Option<EntryId>,
 }
 
 impl TreeState {
@@ -140,6 +142,7 @@ impl TreeState {
             folded: HashSet::new(),
             drawn_at: 0,
             has_moved: false,
+            going_to: None,
         }
     }
 
@@ -158,10 +161,13 @@ impl TreeState {
         self.session.as_ref().is_some_and(|found| found.meta.status == SessionStatus::Working)
     }
 
-    /// Selects an entry, and shows everything if the filter would hide it.
-    pub(super) fn go_to(&mut self, entry: &EntryId) {
-        let Some(node) = self.forest.place(entry) else { return };
+    /// Selects an entry, and shows everything if the filter would hide it. Returns whether the entry is read already.
+    pub(super) fn go_to(&mut self, entry: &EntryId) -> bool {
+        let Some(node) = self.forest.place(entry) else { return false };
         self.has_moved = true;
+        if self.drawn_at < self.forest.nodes.len() {
+            self.lay_out();
+        }
         if self.drawing.exact_row_of(node).is_none() {
             self.filter = Filter::All;
             self.folded.clear();
@@ -169,6 +175,7 @@ impl TreeState {
         }
         self.window.chosen = self.drawing.exact_row_of(node).unwrap_or(self.window.chosen);
         self.window.keep_in_view(self.drawing.rows.len(), super::view::list_rows(self));
+        true
     }
 
     /// Makes the layout again, and keeps the selection as far as it is still visible.

@@ -159,6 +159,31 @@ fn a_search_is_another_screen_and_its_hit_is_gone_to() {
 }
 
 #[test]
+fn a_hit_that_is_not_read_yet_is_gone_to_when_it_is() {
+    let mut state = with_tree(SMALL);
+    let asked = update(&mut state, Event::GoTo(id("new")));
+    assert!(matches!(&asked[..], [Request::Tree(Effect::Load { cursor: None, .. })]), "{asked:?}");
+    let (mut entries, _) = small_tree();
+    let page = |entries, next: Option<&str>| {
+        let active_leaf = Some(EntryId::from_stored("u4"));
+        let page = EntriesPage { entries, active_leaf, next_cursor: next.map(str::to_owned) };
+        Answer::Loaded { generation: 2, page: Ok(page) }
+    };
+    let rest = entries.split_off(8);
+    answer_with(&mut state, page(entries, Some("more")));
+    assert_ne!(chosen(&state), "new");
+    let last = entry("new", Some("u4"), Role::Assistant, "Written since");
+    answer_with(&mut state, page(rest.into_iter().chain([last]).collect(), None));
+    assert_eq!((chosen(&state), state.filter), ("new", Filter::Default));
+    // What was hidden since it was found is not there.
+    update(&mut state, Event::GoTo(id("gone")));
+    let (entries, _) = small_tree();
+    let page = EntriesPage { entries, active_leaf: Some(id("u4")), next_cursor: None };
+    answer_with(&mut state, Answer::Loaded { generation: 3, page: Ok(page) });
+    assert!(state.status.as_ref().unwrap().is_problem);
+}
+
+#[test]
 fn branches_fold_and_unfold() {
     let mut state = with_tree(SMALL);
     assert_eq!(chosen(&state), "u4", "the active leaf is chosen first");

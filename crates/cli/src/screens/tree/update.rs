@@ -11,6 +11,7 @@ use super::state::{
 };
 use super::view::list_rows;
 use crate::backend::EntriesPage;
+use bough_session::EntryId;
 
 /// The first requests of the navigator.
 pub(crate) fn start(state: &mut TreeState) -> Vec<Request> {
@@ -56,12 +57,18 @@ pub(crate) fn update(state: &mut TreeState, event: Event) -> Vec<Request> {
             Vec::new()
         }
         Event::Answer(event::Answer::Tree(answer)) => on_answer(state, answer),
-        Event::GoTo(entry) => {
-            state.go_to(&entry);
-            Vec::new()
-        }
+        Event::GoTo(entry) => go_to(state, entry),
         Event::Answer(_) | Event::Closed => Vec::new(),
     }
+}
+
+/// Goes to an entry, as soon as it is read: the search knows what was written since the tree was read.
+fn go_to(state: &mut TreeState, entry: EntryId) -> Vec<Request> {
+    if state.go_to(&entry) {
+        return Vec::new();
+    }
+    state.going_to = Some(entry);
+    if state.is_loading { Vec::new() } else { reload(state) }
 }
 
 fn on_key(state: &mut TreeState, key: Key) -> Vec<Request> {
@@ -372,6 +379,14 @@ fn loaded(state: &mut TreeState, page: Result<EntriesPage, String>) -> Vec<Reque
     state.is_loading = next.is_some();
     if next.is_none() || state.forest.nodes.len() >= 2 * state.drawn_at {
         state.lay_out();
+    }
+    if let Some(entry) = state.going_to.take()
+        && !state.go_to(&entry)
+    {
+        match next {
+            Some(_) => state.going_to = Some(entry),
+            None => state.status = Some(Status::problem("That entry is not in the tree")),
+        }
     }
     next.map(|cursor| load(state, Some(cursor))).into_iter().collect()
 }
