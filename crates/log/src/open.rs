@@ -158,7 +158,7 @@ fn open_locked<F: Fold>(platform: &Platform, files: Files, id: &str) -> Result<(
     Ok((loaded, repair))
 }
 
-/// Everything that a manifest says of a log that was not migrated is in its segments and in its folder's name.
+/// Everything that a manifest says of a log is in its segments, in its folder's name and, if it was migrated, in its ledger.
 fn open_without_manifest<F: Fold>(
     platform: &Platform,
     files: Files,

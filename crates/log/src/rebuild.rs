@@ -8,7 +8,7 @@ use crate::canary;
 use crate::container::{Container, parse_container_name};
 use crate::error::{DamageKind, LogError, Result};
 use crate::files::{Files, frame_of, row_damage};
-use crate::format::{Manifest, OffsetRow, Phase};
+use crate::format::{Manifest, OffsetRow, Phase, Pointer};
 use crate::ids::Ids;
 use crate::ledger::Ledger;
 use crate::load::{Horizon, Loaded};
@@ -65,12 +65,14 @@ pub(crate) fn is_whole_without_manifest<F: Fold>(loaded: &Loaded<F>) -> Result<b
 }
 
 /// What the ledger says of the file that a log was migrated from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WayBack {
     /// The log was not migrated.
     None,
-    /// It was, and answers for itself; only the manifest knows where the file is.
-    Known,
+    /// It was, and answers for itself; a rollback returns to this file.
+    Known(Pointer),
+    /// The same, by an earlier version: only the manifest knows where the file is.
+    Unnamed,
     /// The file answers, or it is not certain which of the two does.
     Taken,
 }
@@ -81,23 +83,30 @@ pub(crate) fn way_back(files: &Files) -> Result<WayBack> {
         return Ok(WayBack::Taken);
     }
     let newest = ledger.events.iter().rev().find(|event| event.phase != Phase::Recovery);
-    Ok(match newest.map(|event| event.phase) {
+    Ok(match newest {
         None => WayBack::None,
-        Some(Phase::Completed) => WayBack::Known,
+        Some(event) if event.phase == Phase::Completed => {
+            event.source().map_or(WayBack::Unnamed, WayBack::Known)
+        }
         Some(_) => WayBack::Taken,
     })
 }
 
-/// A manifest for the next writer, after a load that found the log whole without one. `None` for a migrated log: only its
-/// lost manifest named the file to roll back to.
+/// A manifest for the next writer, after a load that found the log whole without one. `None` for a migrated log whose
+/// ledger does not name the file to roll back to.
 pub(crate) fn rebuilt_manifest<F: Fold>(loaded: &Loaded<F>) -> Result<Option<Manifest>> {
-    if !is_whole_without_manifest(loaded)? || way_back(&loaded.files)? != WayBack::None {
+    if !is_whole_without_manifest(loaded)? {
         return Ok(None);
     }
+    let previous = match way_back(&loaded.files)? {
+        WayBack::None => None,
+        WayBack::Known(file) => Some(file),
+        WayBack::Unnamed | WayBack::Taken => return Ok(None),
+    };
     let row = loaded.state.rows.get(1)?;
     let line = loaded.files.line(&row)?;
     let created_at_ms = frame_of(&line, &row)?.header.at_ms;
-    Ok(Some(Manifest { created_at_ms, ..loaded.manifest.clone() }))
+    Ok(Some(Manifest { created_at_ms, previous, ..loaded.manifest.clone() }))
 }
 
 /// Whether an error says that the manifest cannot be read, and not that it is of a newer version or contradicts itself.

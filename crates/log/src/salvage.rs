@@ -16,6 +16,7 @@ use crate::load::{Horizon, read_manifest, segment_numbers};
 use crate::migration::Switch;
 use crate::queue::NewDelta;
 use crate::reader::Reader;
+use crate::rebuild::{WayBack, way_back};
 use crate::record::links;
 use crate::scan::{Line, LineScan};
 use crate::staged::StagedLog;
@@ -159,10 +160,13 @@ impl<F: Fold> LogStore<F> {
 
     /// Gives a copy the way back to the V1 file that its log came from: the pointer to the file, and the ledger.
     fn copy_way_back(&self, container: &Container, staged: &StagedLog<F>) -> Result<()> {
-        // A manifest that cannot be read points nowhere.
-        let Ok(old) = read_manifest(&self.files(container.clone())) else { return Ok(()) };
+        let files = self.files(container.clone());
         let is_file = |pointer: &Pointer| pointer.marker() != ActiveStore::NativeV2;
-        let previous = [old.previous, Some(old.pointer)].into_iter().flatten().find(is_file);
+        let previous = match (read_manifest(&files), way_back(&files)?) {
+            (Ok(old), _) => [old.previous, Some(old.pointer)].into_iter().flatten().find(is_file),
+            (Err(_), WayBack::Known(file)) => Some(file),
+            (Err(_), _) => None,
+        };
         if previous.is_none() {
             return Ok(());
         }

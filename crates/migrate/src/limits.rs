@@ -1,5 +1,7 @@
 //! Every bound of the crate, by name.
 
+use std::time::Duration;
+
 /// Bytes read from a V1 file at once.
 pub const CHUNK_BYTES: usize = 256 * 1024;
 
@@ -42,6 +44,12 @@ pub const FOLLOW_DATABASE_EVERY: u32 = 20;
 
 /// How often an append to a V1 file is tried again when another program writes the whole file at that moment.
 pub const APPEND_ATTEMPTS_MAX: u32 = 5;
+
+/// How long a rollback waits for programs that still have the file open that it replaced. pi opens the file for one line.
+pub const LATE_WRITERS_WAIT: Duration = Duration::from_secs(10);
+
+/// How often it looks meanwhile.
+pub const LATE_WRITERS_POLL: Duration = Duration::from_millis(10);
 
 /// A V1 file up to this size is migrated together with others.
 pub const SMALL_FILE_BYTES: u64 = 1024 * 1024;

@@ -207,3 +207,39 @@ fn a_line_that_pi_writes_to_the_file_that_was_replaced_is_brought_over() {
     assert!(meanwhile.is_done());
     assert_eq!(ids_of(&bytes(&disk, FILE)), ["a", "b", "c", "d", "e", "n", "p"]);
 }
+
+/// However long pi takes between its open and its write: the rollback waits until nobody has the old file open.
+#[test]
+fn a_rollback_waits_for_a_program_that_has_the_replaced_file_open() {
+    let (disk, meanwhile) = planted();
+    let migrator = migrated(&meanwhile);
+    let opened: Arc<Mutex<Option<Box<dyn File>>>> = Arc::default();
+    let (slot, other) = (Arc::clone(&opened), disk.another_process());
+    meanwhile.before(Call::Rename, FILE, move |_| {
+        *slot.lock().unwrap() = Some(other.open(&path(FILE), Access::Append).unwrap());
+    });
+    let line = format!("{}\n", message("slow", Some("e"), "written late, in two pieces"));
+    let (first, second) = line.split_at(30);
+    let (first, second) = (first.to_owned(), second.to_owned());
+    let (slot, other) = (Arc::clone(&opened), disk.another_process());
+    meanwhile.other_writer(2, FILE, move |_| {
+        slot.lock().unwrap().as_ref().unwrap().append(first.as_bytes()).unwrap();
+        pi_appends(&other);
+    });
+    meanwhile.other_writer(5, FILE, move |_| {
+        opened.lock().unwrap().take().unwrap().append(second.as_bytes()).unwrap();
+    });
+    let done = migrator.rollback(&session_s(), &accepting(false)).unwrap();
+    assert!(meanwhile.is_done() && !done.has_late_writer);
+    assert_eq!(ids_of(&bytes(&disk, FILE)), ["a", "b", "c", "d", "e", "n", "p", "slow"]);
+}
+
+#[test]
+fn a_rollback_does_not_wait_for_ever_and_says_so() {
+    let (disk, meanwhile) = planted();
+    let migrator = migrated(&meanwhile);
+    meanwhile.other_writer(u64::MAX, FILE, |_| {});
+    let done = migrator.rollback(&session_s(), &accepting(false)).unwrap();
+    assert!(done.has_late_writer && !meanwhile.is_done());
+    assert!(matches!(answer(&disk, &migrator, "s"), Answer::File(_)));
+}

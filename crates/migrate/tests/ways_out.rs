@@ -68,6 +68,39 @@ fn a_damaged_log_can_be_rolled_back_once_the_loss_is_accepted() {
     assert!(matches!(answer(&disk, &migrator, "s"), Answer::File(found) if found.len() == 6));
 }
 
+/// Breaks the manifest of the only session.
+fn lose_manifest(disk: &SimDisk) {
+    let is_manifest = |path: &bough_platform::RelPath| path.as_str().ends_with("manifest.json");
+    let (manifest, _) = disk.files().into_iter().find(|(path, _)| is_manifest(path)).unwrap();
+    disk.plant(&manifest, b"gone").unwrap();
+}
+
+#[test]
+fn a_session_that_lost_its_manifest_can_be_written_and_rolled_back() {
+    let disk = SimDisk::new();
+    disk.plant(&path(FILE), sample("s").as_bytes()).unwrap();
+    let migrator = migrator(&disk, small(), 1);
+    migrate(&migrator, FILE);
+    lose_manifest(&disk);
+    append_since(platform(Arc::new(disk.clone()), 7));
+    let done = migrator.rollback(&session_s(), &RollbackOptions::default()).unwrap();
+    assert_eq!((done.address.as_str(), done.exported), (FILE, 1));
+    assert_eq!(ids(&disk), ["a", "b", "c", "d", "e", "n"]);
+}
+
+#[test]
+fn a_session_that_lost_its_manifest_keeps_its_way_back_when_it_is_salvaged() {
+    let (disk, _) = migrated();
+    lose_manifest(&disk);
+    let rescued = SimDisk::new();
+    let target = platform(Arc::new(rescued.clone()), 8);
+    let source = platform(Arc::new(disk.clone()), 99);
+    bough_store::salvage(source, target, None, &mut |_| {}).unwrap();
+    let files = Arc::new(DiskFiles(Arc::new(disk.clone())));
+    let new = Migrator::open(platform(Arc::new(rescued), 9), files).unwrap();
+    assert_eq!(new.file_behind(&session_s()).unwrap(), FILE);
+}
+
 #[test]
 fn a_salvaged_session_keeps_its_way_back() {
     let (disk, _) = migrated();

@@ -109,6 +109,11 @@ pub trait File: Send + Sync + Debug {
     fn set_len(&self, len: u64) -> io::Result<()>;
     /// Makes the bytes and the length durable (fdatasync).
     fn sync(&self) -> io::Result<()>;
+    /// Whether another process has this file open for writing, under whatever name. `false` where the system does not
+    /// tell, and for processes that it does not show to this user.
+    fn has_other_writers(&self) -> io::Result<bool> {
+        Ok(false)
+    }
 }
 
 /// A held lock. Dropping it frees the lock and leaves the file.

@@ -12,6 +12,8 @@ mod host;
 mod named;
 mod os;
 mod path;
+#[cfg(target_os = "linux")]
+mod writers;
 
 pub use clock::{Clock, SystemClock};
 pub use disk::{Access, Disk, File, FileId, Listed, Lock, LockError, Stat};

@@ -234,6 +234,13 @@ impl File for OsFile {
     fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
+
+    fn has_other_writers(&self) -> io::Result<bool> {
+        #[cfg(target_os = "linux")]
+        return crate::writers::has_other_writers(&self.file);
+        #[cfg(not(target_os = "linux"))]
+        return Ok(false);
+    }
 }
 
 #[derive(Debug)]

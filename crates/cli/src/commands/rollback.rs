@@ -62,6 +62,12 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         accept_changed_target: args.accept_changed,
     };
     let done = migrator.rollback(&session.id, &options).map_err(failed)?;
+    if done.has_late_writer {
+        app.output.warn(&format!(
+            "another program still has the file open that {} replaced; what it writes there is lost",
+            done.address
+        ));
+    }
     // Opening the directory lists the session as its file shows it.
     app.with_backend(async |_| Ok(())).await?;
     if app.output.is_json() {

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::sealed::seal_line;
-use super::{schema, unseal};
+use super::{Pointer, schema, unseal};
 use crate::error::Result;
 
 /// How far a migration, a rollback or a recovery is.
@@ -60,6 +60,9 @@ pub struct LedgerEvent {
     pub correlation_id: String,
     /// Identifies the source's bytes; empty for a recovery.
     pub source_snapshot_id: String,
+    /// Where the V1 file is; absent in a recovery, and in events of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_path: Option<String>,
     /// How far it is.
     pub phase: Phase,
     /// From which format.
@@ -85,6 +88,7 @@ impl LedgerEvent {
             migration_id: id.to_owned(),
             correlation_id: id.to_owned(),
             source_snapshot_id: String::new(),
+            source_path: None,
             phase: Phase::Recovery,
             source_format: "native_v2".to_owned(),
             target_format: "native_v2".to_owned(),
@@ -96,6 +100,17 @@ impl LedgerEvent {
             reason,
             outcome: Outcome::RecoverableError,
             at_ms,
+        }
+    }
+
+    /// The pointer to the V1 file that a migration was made from, where the event names it.
+    #[must_use]
+    pub fn source(&self) -> Option<Pointer> {
+        let (path, snapshot_id) = (self.source_path.clone()?, self.source_snapshot_id.clone());
+        match self.source_format.as_str() {
+            "jsonl_v3" => Some(Pointer::JsonlV3 { path, snapshot_id }),
+            "sqlite_v1" => Some(Pointer::SqliteV1 { path, snapshot_id }),
+            _ => None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Damage of what can be made again from the segments: it stops no reader, and the next writer mends it.
 
-use bough_log::format::{LedgerEvent, Outcome, Phase, ROW_BYTES};
+use bough_log::format::{LedgerEvent, Outcome, Phase, Pointer, ROW_BYTES};
 use bough_log::{DamageKind, Envelope, Expected, LogStore, PathStart, kind};
 use bough_testkit::{Call, CountingDisk, Fault, FaultPlan};
 
@@ -154,19 +154,61 @@ fn a_manifest_that_is_lost_together_with_the_end_of_the_log_leaves_doubt() {
     assert!(machine.refusal("s").to_string().contains("manifest"));
 }
 
-/// The way back to the file that a log was migrated from stands in its manifest alone.
+/// A log with a ledger that ends with an event of this phase.
+fn migrated(phase: Phase, source_path: Option<&str>) -> Machine {
+    let machine = closed();
+    let well = LedgerEvent::recovery("m", "migrated".to_owned(), 1);
+    let event = LedgerEvent {
+        phase,
+        outcome: Outcome::Ok,
+        source_snapshot_id: "sha256:00:1".to_owned(),
+        source_path: source_path.map(ToOwned::to_owned),
+        source_format: "jsonl_v3".to_owned(),
+        ..well
+    };
+    machine.start().store.record_event("s", &event).unwrap();
+    machine
+}
+
 #[test]
-fn a_migrated_log_is_read_without_its_manifest_and_not_written() {
-    for (phase, is_read) in [(Phase::Completed, true), (Phase::RolledBack, false)] {
-        let machine = closed();
-        let process = machine.start();
-        let well = LedgerEvent::recovery("m", "migrated".to_owned(), 1);
-        let event = LedgerEvent { phase, outcome: Outcome::Ok, ..well };
-        process.store.record_event("s", &event).unwrap();
+fn a_migrated_log_is_written_without_its_manifest_and_keeps_its_way_back() {
+    let machine = migrated(Phase::Completed, Some("/v1/s.jsonl"));
+    machine.change("manifest.json", |bytes| bytes[9] ^= 1);
+    check_damaged(&machine, "manifest");
+    let made_again = machine.look().manifest("s").unwrap().unwrap();
+    let (path, snapshot_id) = ("/v1/s.jsonl".to_owned(), "sha256:00:1".to_owned());
+    assert_eq!(made_again.pointer, Pointer::NativeV2);
+    assert_eq!(made_again.previous, Some(Pointer::JsonlV3 { path, snapshot_id }));
+}
+
+#[test]
+fn a_migrated_log_is_not_written_without_its_manifest_where_that_alone_named_the_file() {
+    let machine = migrated(Phase::Completed, None);
+    machine.put("manifest.json", b"gone");
+    assert_eq!(machine.damage("s"), None);
+    assert!(machine.refusal("s").to_string().contains("manifest"));
+}
+
+#[test]
+fn a_migrated_log_is_not_read_without_its_manifest_while_its_file_may_answer() {
+    let rolled_back = migrated(Phase::RolledBack, Some("/v1/s.jsonl"));
+    let torn = migrated(Phase::Completed, Some("/v1/s.jsonl"));
+    torn.change("ledger.jsonl", |bytes| bytes[9] ^= 1);
+    for machine in [rolled_back, torn] {
         machine.put("manifest.json", b"gone");
-        assert_eq!(machine.damage("s").is_none(), is_read, "{phase:?}");
-        assert!(machine.refusal("s").to_string().contains("manifest"), "{phase:?}");
+        assert!(machine.damage("s").is_some());
+        assert!(machine.refusal("s").to_string().contains("manifest"));
     }
+}
+
+#[test]
+fn a_flipped_bit_in_the_ledger_stops_nobody_and_stays_reported() {
+    let machine = migrated(Phase::Completed, Some("/v1/s.jsonl"));
+    machine.change("ledger.jsonl", |bytes| bytes[9] ^= 1);
+    check_reads(&machine.look(), "ledger");
+    assert_eq!(machine.named("s"), ["ledger line unreadable"]);
+    append(&machine.start().store, "s", ENTRIES + 1);
+    assert_eq!(machine.named("s"), ["ledger line unreadable"]);
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub(crate) struct Evidence {
     pub(crate) migration_id: String,
     pub(crate) correlation_id: String,
     pub(crate) snapshot_id: String,
+    /// Where the V1 file is; `None` in events of earlier versions.
+    pub(crate) path: Option<String>,
     pub(crate) source: String,
     pub(crate) target: String,
 }
@@ -39,6 +41,7 @@ impl Evidence {
             migration_id: event.migration_id.clone(),
             correlation_id: event.correlation_id.clone(),
             snapshot_id: event.source_snapshot_id.clone(),
+            path: event.source_path.clone(),
             source: event.source_format.clone(),
             target: event.target_format.clone(),
         }
@@ -65,6 +68,7 @@ impl Evidence {
             migration_id: self.migration_id.clone(),
             correlation_id: self.correlation_id.clone(),
             source_snapshot_id: self.snapshot_id.clone(),
+            source_path: self.path.clone(),
             phase: details.phase,
             source_format: self.source.clone(),
             target_format: self.target.clone(),

@@ -247,7 +247,7 @@ impl Recovery<'_> {
         let Some(snapshot) = snapshot else { return Ok((0, 0)) };
         let kept = target::inspect(file, &snapshot, &since, true)?;
         let mut written = kept.write(file, &|visit| since.each_line(&reader, visit))?;
-        written.bring_over_late_lines(file)?;
+        written.bring_over_late_lines(file, &*self.migrator.platform.clock)?;
         let added = written.added;
         let damaged = u64::from(reader.is_damaged());
         Ok((added, damaged + since.lost().iter().map(|lost| lost.count).sum::<u64>()))

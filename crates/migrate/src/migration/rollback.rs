@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::events::{ALL_MATCH, EventDetails, Evidence, Trail, fresh_id, success};
 use super::lost::{Lost, LostKind};
 use super::since::Since;
-use super::target::{self, Written};
+use super::target::{self, Kept, Written};
 use super::{Migrator, refuse_failed};
 use crate::error::{MigrateError, Result};
 use crate::v1::{Snapshot, V1File};
@@ -45,6 +45,8 @@ pub struct RollbackSummary {
     pub verification: Verification,
     /// Nothing was done: the file answered for the session already.
     pub already: bool,
+    /// Another program still has the file open that was replaced. What it writes there from now on is lost.
+    pub has_late_writer: bool,
 }
 
 impl Migrator {
@@ -110,6 +112,7 @@ fn already(
         lost: Vec::new(),
         verification: ALL_MATCH,
         already: true,
+        has_late_writer: false,
     }
 }
 
@@ -128,10 +131,12 @@ impl Back<'_> {
             Err(error) if error.is_damage() => self.prepare_damaged()?,
             prepared => prepared?,
         };
-        self.switch(&prepared)?;
-        self.record(success(Phase::RolledBack, prepared.verification, self.reason()))?;
-        // Whoever had the file open before it was replaced has written by now.
-        prepared.written.bring_over_late_lines(self.file)?;
+        let back = success(Phase::RolledBack, prepared.verification, self.reason());
+        let switched = self.switch(&prepared).and_then(|()| self.record(back));
+        // Whatever became of the switch, the file was replaced.
+        let late = self.bring_over_late_lines(&mut prepared.written);
+        switched?;
+        let has_late_writer = late?;
         Ok(RollbackSummary {
             session_id: self.session.to_string(),
             address: self.file.address().to_owned(),
@@ -142,6 +147,7 @@ impl Back<'_> {
             lost: prepared.lost,
             verification: prepared.verification,
             already: false,
+            has_late_writer,
         })
     }
 
@@ -190,16 +196,31 @@ impl Back<'_> {
         let changed = self.options.accept_changed_target;
         let kept = target::inspect(self.file, &self.snapshot, &since, changed)?;
         self.record(success(Phase::Planned, Verification::default(), self.reason()))?;
-        let written = kept.write(self.file, &|visit| since.each_line(reader, visit))?;
-        let exported = written.added;
-        let (verification, snapshot) = kept.verify(self.file, exported)?;
+        let mut written = kept.write(self.file, &|visit| since.each_line(reader, visit))?;
+        match self.verify(&kept, written.added) {
+            Ok((verification, snapshot)) => {
+                Ok(Prepared { head: Some(since.head), written, lost, verification, snapshot })
+            }
+            Err(error) => {
+                self.bring_over_late_lines(&mut written)?;
+                Err(error)
+            }
+        }
+    }
+
+    fn verify(&self, kept: &Kept, added: u64) -> Result<(Verification, Snapshot)> {
+        let (verification, snapshot) = kept.verify(self.file, added)?;
         if verification != ALL_MATCH {
             let detail = format!("{} is not what it should be", self.file.address());
             return Err(MigrateError::VerificationFailed { verification, detail });
         }
-        let words = format!("{exported} lines added to {}", self.file.address());
+        let words = format!("{added} lines added to {}", self.file.address());
         self.record(success(Phase::Verified, verification, &words))?;
-        Ok(Prepared { head: Some(since.head), written, lost, verification, snapshot })
+        Ok((verification, snapshot))
+    }
+
+    fn bring_over_late_lines(&self, written: &mut Written) -> Result<bool> {
+        written.bring_over_late_lines(self.file, &*self.migrator.platform.clock)
     }
 
     /// Refused if something was written since the log was read, because it is not in the file.

@@ -99,6 +99,7 @@ impl Migrator {
             migration_id,
             correlation_id,
             snapshot_id: plan.snapshot_id.clone(),
+            path: Some(plan.address.clone()),
             source: plan.format.name().to_owned(),
             target: NATIVE.to_owned(),
         };

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use bough_platform::{Access, File};
+use bough_platform::{Access, Clock, File};
 use bough_store::origin::Verification;
 
 use super::since::{Since, line_key};
 use crate::error::{MigrateError, Result};
-use crate::limits::CHUNK_BYTES;
+use crate::limits::{CHUNK_BYTES, LATE_WRITERS_POLL, LATE_WRITERS_WAIT};
 use crate::v1::{Content, Line, Lines, Mapper, Snapshot, Tally, V1File, V1Format, Want};
 
 /// Passes lines, one after another, to its argument.
@@ -257,20 +257,20 @@ impl Kept {
             new.sync()?;
             // pi may have appended since the inspection.
             self.check_same(file, &*old)?;
-            let len = old.len()?;
-            if len > copied {
-                if !self.accept_changed {
-                    return Err(target_changed(file, "lines were added to it just now".to_owned()));
-                }
-                out.copy(&*old, copied, len)?;
+            if old.len()? > copied && !self.accept_changed {
+                return Err(target_changed(file, "lines were added to it just now".to_owned()));
+            }
+            let late = whole_lines(late_bytes(&*old, copied)?);
+            if !late.is_empty() {
+                copied += late.len() as u64;
+                out.buffer.extend(late);
                 out.flush()?;
                 new.sync()?;
-                copied = len;
             }
             Ok(true)
         })?;
         let mut replaced = Replaced { old, copied };
-        replaced.bring_over(file)?;
+        replaced.bring_over_whole_lines(file)?;
         Ok(replaced)
     }
 
@@ -332,27 +332,61 @@ impl Kept {
 }
 
 impl Written {
-    /// Brings over what another program appended to the file that was replaced.
-    pub(crate) fn bring_over_late_lines(&mut self, file: &V1File) -> Result<()> {
-        self.replaced.as_mut().map_or(Ok(()), |replaced| replaced.bring_over(file))
+    /// Brings over what another program appends to the file that was replaced, until none has that file open any more.
+    /// The answer is whether one still has it open after a long wait.
+    pub(crate) fn bring_over_late_lines(
+        &mut self,
+        file: &V1File,
+        clock: &dyn Clock,
+    ) -> Result<bool> {
+        let Some(replaced) = &mut self.replaced else { return Ok(false) };
+        let began = clock.monotonic();
+        // The program opens the file by its name, so it cannot come to the old one any more.
+        while replaced.old.has_other_writers()? {
+            replaced.bring_over_whole_lines(file)?;
+            if clock.monotonic().saturating_sub(began) >= LATE_WRITERS_WAIT {
+                return Ok(true);
+            }
+            clock.sleep(LATE_WRITERS_POLL);
+        }
+        let rest = late_bytes(&*replaced.old, replaced.copied)?;
+        replaced.bring_over(file, &rest)?;
+        Ok(false)
     }
 }
 
 impl Replaced {
-    fn bring_over(&mut self, file: &V1File) -> Result<()> {
-        let len = self.old.len()?;
-        if len <= self.copied {
+    /// What has no line break yet may still be growing.
+    fn bring_over_whole_lines(&mut self, file: &V1File) -> Result<()> {
+        let lines = whole_lines(late_bytes(&*self.old, self.copied)?);
+        self.bring_over(file, &lines)
+    }
+
+    fn bring_over(&mut self, file: &V1File, bytes: &[u8]) -> Result<()> {
+        if bytes.is_empty() {
             return Ok(());
         }
-        let mut bytes = vec![0; usize::try_from(len - self.copied).unwrap_or(usize::MAX)];
-        let read = self.old.read_at(self.copied, &mut bytes)?;
-        bytes.truncate(read);
         let new = file.open(Access::Append)?;
-        new.append(&bytes)?;
+        new.append(bytes)?;
         new.sync()?;
-        self.copied += read as u64;
+        self.copied += bytes.len() as u64;
         Ok(())
     }
+}
+
+/// What is in a file behind its first bytes.
+fn late_bytes(file: &dyn File, from: u64) -> Result<Vec<u8>> {
+    let len = file.len()?.saturating_sub(from);
+    let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
+    let read = file.read_at(from, &mut bytes)?;
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+fn whole_lines(mut bytes: Vec<u8>) -> Vec<u8> {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    bytes.truncate(end);
+    bytes
 }
 
 /// Writes a file in large pieces.

@@ -37,6 +37,17 @@ impl MeanwhileDisk {
         self.plan(Some(call), about, 0, Box::new(act));
     }
 
+    /// Another process has the files open for writing whose path contains `about`, until it was looked for `polls` times.
+    /// Then it does its last action and closes them.
+    pub fn other_writer(
+        &self,
+        polls: u64,
+        about: &str,
+        act: impl FnOnce(&RelPath) + Send + 'static,
+    ) {
+        self.plan(Some(Call::OtherWriters), about, polls, Box::new(act));
+    }
+
     /// Plans an action before a call of any kind whose path contains `about`, after `skip` of them. Calls of open files
     /// count too, so a test can try every place between two calls.
     pub fn before_any(&self, skip: u64, about: &str, act: impl FnOnce(&RelPath) + Send + 'static) {
@@ -53,6 +64,11 @@ impl MeanwhileDisk {
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.planned.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    fn is_planned(&self, call: Call, path: &RelPath) -> bool {
+        let planned = self.planned.lock().unwrap_or_else(PoisonError::into_inner);
+        planned.iter().any(|it| it.call == Some(call) && path.as_str().contains(&it.about))
     }
 
     fn pass(&self, call: Call, path: &RelPath) {
@@ -183,6 +199,11 @@ impl File for MeanwhileFile {
     fn sync(&self) -> io::Result<()> {
         self.disk.pass(Call::Sync, &self.path);
         self.inner.sync()
+    }
+
+    fn has_other_writers(&self) -> io::Result<bool> {
+        self.disk.pass(Call::OtherWriters, &self.path);
+        Ok(self.disk.is_planned(Call::OtherWriters, &self.path))
     }
 }
 

@@ -21,6 +21,7 @@ pub enum Call {
     Write,
     SetLen,
     Sync,
+    OtherWriters,
 }
 
 /// What goes wrong.
