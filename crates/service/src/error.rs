@@ -199,8 +199,8 @@ pub enum ServiceError {
         /// The session.
         session: String,
     },
-    /// Another process writes this session.
-    #[error("another process is writing this session ({})", describe_holder(holder))]
+    /// Another process writes this session, or another recorder of this one.
+    #[error("{}", describe_lock(holder))]
     Locked {
         /// What the other process wrote into the lock.
         holder: String,
@@ -400,6 +400,9 @@ impl ServiceError {
             Self::AlreadyExists { .. } => {
                 "Delete the session that has the id now; fork it first to keep its content."
             }
+            Self::Locked { holder } if holder == ANOTHER_RECORDER => {
+                "Continue that recording by its recording_id and end its loop; it is dropped when nothing came for 15 minutes."
+            }
             Self::Locked { .. } => {
                 "Send the call to the process that holds the session, or close it there."
             }
@@ -464,6 +467,16 @@ impl From<StoreError> for ServiceError {
     }
 }
 
+/// Who holds a session that another recorder of this process records.
+pub(crate) const ANOTHER_RECORDER: &str = "another recorder";
+
+fn describe_lock(holder: &str) -> String {
+    if holder == ANOTHER_RECORDER {
+        return "another recording has an open loop in this session".to_owned();
+    }
+    format!("another process is writing this session ({})", describe_holder(holder))
+}
+
 /// Whether the stored data is damaged, so that repeating the call does not help.
 const fn is_damage(error: &StoreError) -> bool {
     matches!(error, StoreError::Corrupt { .. })
@@ -492,6 +505,9 @@ mod tests {
 
     #[test]
     fn the_message_names_the_holder_of_a_lock() {
+        let recorder = ServiceError::Locked { holder: ANOTHER_RECORDER.to_owned() };
+        assert!(!recorder.to_string().contains("process"), "it is this one: {recorder}");
+        assert!(recorder.hint().contains("recording_id"));
         let check = |holder: &str, words: &str| {
             let error = ServiceError::Locked { holder: holder.to_owned() };
             let expected = format!("another process is writing this session ({words})");
