@@ -1,7 +1,6 @@
 //! Implements the server's interface to an iii engine with the worker's connection.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use bough_server::{ConfigurationOffer, EngineConnector, EngineError, EngineLink};
@@ -11,31 +10,19 @@ use serde_json::Value;
 
 /// How `bough serve` connects to an engine.
 pub(crate) fn connector() -> EngineConnector {
-    Arc::new(|url: &str| {
-        Arc::new(Link {
-            worker: Worker::attach(url),
-            follows_configuration: AtomicBool::new(false),
-        })
-    })
+    Arc::new(|url: &str| Arc::new(Link(Worker::attach(url))))
 }
 
-struct Link {
-    worker: Worker,
-    /// Whether the engine has a configuration worker, whose changes are then followed.
-    follows_configuration: AtomicBool,
-}
+struct Link(Worker);
 
 #[async_trait]
 impl EngineLink for Link {
     async fn configure(&self, offer: ConfigurationOffer) -> Result<Option<Value>, EngineError> {
-        let found = self.worker.configure(offer.schema, offer.initial_value).await;
-        let found = found.map_err(engine_error)?;
-        self.follows_configuration.store(found.is_some(), Ordering::Relaxed);
-        Ok(found)
+        self.0.configure(offer.schema, offer.initial_value).await.map_err(engine_error)
     }
 
-    async fn configuration(&self) -> Result<Value, EngineError> {
-        self.worker.configuration().await.map_err(engine_error)
+    async fn configuration(&self) -> Result<Option<Value>, EngineError> {
+        self.0.configuration().await.map_err(engine_error)
     }
 
     async fn serve(
@@ -44,12 +31,11 @@ impl EngineLink for Link {
         bindings: Bindings,
         instance: String,
     ) -> Result<(), EngineError> {
-        let follows = self.follows_configuration.load(Ordering::Relaxed);
-        self.worker.serve(&service, bindings, &instance, follows).map_err(engine_error)
+        self.0.serve(&service, bindings, &instance).map_err(engine_error)
     }
 
     async fn detach(&self) {
-        self.worker.detach().await;
+        self.0.detach().await;
     }
 }
 

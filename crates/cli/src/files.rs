@@ -41,9 +41,13 @@ pub(crate) fn open(path: &Path) -> CommandResult<Box<dyn File>> {
 
 /// A whole file as text.
 pub(crate) fn read_text(path: &Path) -> CommandResult<String> {
+    read_text_up_to(path, FILE_BYTES_MAX)
+}
+
+/// A whole file of at most `most` bytes as text.
+pub(crate) fn read_text_up_to(path: &Path, most: u64) -> CommandResult<String> {
     let (folder, name) = followed(path)?;
-    let read =
-        OsDisk::open(&folder).and_then(|disk| (&disk as &dyn Disk).read_all(&name, FILE_BYTES_MAX));
+    let read = OsDisk::open(&folder).and_then(|disk| (&disk as &dyn Disk).read_all(&name, most));
     let bytes = read.map_err(|error| failed(path, error))?;
     String::from_utf8(bytes)
         .map_err(|_| CommandError::failed(format!("{} is not UTF-8 text", path.display())))

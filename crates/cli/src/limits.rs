@@ -58,6 +58,8 @@ pub(crate) const SUMMARY_BYTES_MAX: usize = 1024 * 1024;
 pub(crate) const EVENT_LINES_WAITING: usize = 1_024;
 /// Longest line of agent events.
 pub(crate) const EVENT_LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Largest session file of phi-core that is recorded.
+pub(crate) const SESSION_FILE_BYTES_MAX: u64 = 4 << 30;
 /// Lines that are not events, and files that are not sessions, that are reported one by one.
 pub(crate) const PASSED_OVER_TOLD: u64 = 10;
 /// Unknown fields of events that are reported one by one.

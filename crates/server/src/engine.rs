@@ -9,11 +9,12 @@ use serde_json::Value;
 #[async_trait]
 pub trait EngineLink: Send + Sync {
     /// Registers the schema of our settings with the engine's configuration worker, stores initial values if there are
-    /// none, and reads the stored ones. `None` if the engine has no configuration worker.
+    /// none, and reads the stored ones. `None` if the engine has no configuration worker; one that appears later calls
+    /// `session::on-config-change`.
     async fn configure(&self, offer: ConfigurationOffer) -> Result<Option<Value>, EngineError>;
 
-    /// Reads the stored settings again.
-    async fn configuration(&self) -> Result<Value, EngineError>;
+    /// Reads the stored settings again. `None` if the engine has no configuration worker that has them.
+    async fn configuration(&self) -> Result<Option<Value>, EngineError>;
 
     /// Registers the functions and triggers of the service; they stay registered over reconnects.
     async fn serve(

@@ -1,6 +1,8 @@
 //! Documents for developers who build on this program, made from the function table and the other tables that it serves
 //! from: `docs/INTEGRATION.md`, and the manifest of the worker.
 
+use std::collections::BTreeMap;
+
 use bough_service::{
     Function, TriggerType, WORKER_DESCRIPTION, WORKER_NAME, WORKER_VERSION, functions, schema_of,
 };
@@ -54,6 +56,10 @@ pub fn integration_page() -> String {
     let settings = schema_of::<WorkerConfig>();
     table(&mut page, &settings);
     describe_definitions(&mut page, &settings);
+    page.push_str("\n## Types\n\nThe types that functions and events name.\n");
+    for (name, definition) in named_types() {
+        describe_type(&mut page, &name, &definition);
+    }
     page.push_str("\n## Errors\n\nOn the bus the message of a failed call is `handler error: CODE: TEXT`; over HTTP the field \
                    `code` has the code.\n\n| code | meaning |\n|---|---|\n");
     for known in FUNCTION_ERRORS {
@@ -73,10 +79,10 @@ the HTTP API. This page is made from the program's own tables; `bough --manifest
 - Events are delivered at least once and not always in order: keep the highest `revision` of a message, and follow
   `parent_id` for the order of a transcript. A subscriber that comes back within an hour, with any id, goes on where it was.
   One that comes back later starts at the present, and the log and `bough_gaps_total` report a gap.
-- Events come twice if their call was not answered when a connection or a process ended. When another store takes the place
-  of the old one, every session in it is replayed; a subscriber that leaves during the replay gets all of it again. The
-  adapters `fs` and `memory` count changes only while the process runs: after a restart they count as another store for a
-  subscriber of all sessions.
+- Events come twice if their call, or that of an older event, was not answered when a connection or a process ended. When
+  another store takes the place of the old one, every session in it is replayed; a subscriber that leaves during the replay
+  gets all of it again. The adapters `fs` and `memory` count changes only while the process runs: after a restart they count
+  as another store for a subscriber of all sessions.
 - An event that a subscriber cannot take (it is larger than its client reads, or the engine refuses the call) is not sent
   again. The log says so, and `bough_gaps_total` counts those of Bough's own bus.
 - `*` marks a field that must be given.
@@ -98,7 +104,32 @@ fn describe_function(page: &mut String, function: &Function) {
     page.push_str("Request:\n\n");
     table(page, &function.request_schema());
     page.push_str("\nAnswer:\n\n");
-    table(page, &function.response_schema());
+    describe_answer(page, &function.response_schema());
+}
+
+/// The fields of an answer, which may be `null` instead.
+fn describe_answer(page: &mut String, schema: &Value) {
+    let choices = schema.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+    let mut named = choices.filter(|choice| choice.get("$ref").is_some()).map(type_of);
+    let definitions = schema.get("definitions");
+    let nullable = named.next().and_then(|name| definitions?.get(&name));
+    if nullable.is_some() {
+        line(page, "`null`, or an object:\n");
+    }
+    describe_schema(page, nullable.unwrap_or(schema));
+}
+
+/// The types that the schemas of functions and events define.
+fn named_types() -> BTreeMap<String, Value> {
+    let functions =
+        functions().iter().flat_map(|one| [one.request_schema(), one.response_schema()]);
+    let events = EventKind::ALL.into_iter().map(payload_schema);
+    let mut types = BTreeMap::new();
+    for mut schema in functions.chain(events) {
+        let definitions = schema.get_mut("definitions").and_then(Value::as_object_mut);
+        types.extend(definitions.map(std::mem::take).into_iter().flatten());
+    }
+    types
 }
 
 fn describe_event(page: &mut String, trigger_type: TriggerType) {
@@ -129,22 +160,40 @@ fn table(page: &mut String, schema: &Value) {
     }
 }
 
-/// The types that a schema names: those with choices, then the fields of each.
+/// The types that a schema names.
 fn describe_definitions(page: &mut String, schema: &Value) {
     let definitions = schema.get("definitions").and_then(Value::as_object);
     for (name, definition) in definitions.into_iter().flatten() {
-        line(page, &format!("\n### `{name}`\n"));
-        if let Some(text) = definition.get("description").and_then(Value::as_str) {
-            line(page, &format!("{}\n", text.replace('\n', " ")));
-        }
-        match definition.get("oneOf").and_then(Value::as_array) {
-            Some(choices) => {
-                line(page, "One of:\n");
-                choices.iter().for_each(|choice| describe_choice(page, choice));
-            }
-            None => table(page, definition),
-        }
+        describe_type(page, name, definition);
     }
+}
+
+fn describe_type(page: &mut String, name: &str, definition: &Value) {
+    line(page, &format!("\n### `{name}`\n"));
+    if let Some(text) = definition.get("description").and_then(Value::as_str) {
+        line(page, &format!("{}\n", text.replace('\n', " ")));
+    }
+    describe_schema(page, definition);
+}
+
+/// What a value may be: one of several forms, one of some words, or an object with fields.
+fn describe_schema(page: &mut String, schema: &Value) {
+    if let Some(choices) = schema.get("oneOf").and_then(Value::as_array) {
+        line(page, "One of:\n");
+        choices.iter().for_each(|choice| describe_choice(page, choice));
+    } else if let Some(words) = words_of(schema) {
+        line(page, &format!("One of: {words}."));
+    } else if schema.get("properties").is_none() && !matches!(&*type_of(schema), "object" | "any") {
+        line(page, &format!("Type: {}.", type_of(schema)));
+    } else {
+        table(page, schema);
+    }
+}
+
+/// The words that a value may be.
+fn words_of(schema: &Value) -> Option<String> {
+    let words = schema.get("enum")?.as_array()?.iter();
+    Some(words.map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "))
 }
 
 /// One form of a value, in a line: its name, its other fields and what it means.
@@ -157,8 +206,13 @@ fn describe_choice(page: &mut String, choice: &Value) {
         format!("`{name}`: {value}")
     });
     let fields: Vec<String> = fields.collect();
+    let form = match words_of(choice) {
+        Some(words) => words,
+        None if fields.is_empty() => type_of(choice),
+        None => fields.join(", "),
+    };
     let meaning = choice.get("description").and_then(Value::as_str).unwrap_or_default();
-    line(page, &format!("- {}. {}", fields.join(", "), meaning.replace('\n', " ")));
+    line(page, format!("- {form}. {}", meaning.replace('\n', " ")).trim_end());
 }
 
 /// The type of a value, in a word or two.
@@ -230,6 +284,26 @@ mod tests {
             assert!(part.unwrap().contains(&format!("`{key}`")), "{key}");
         }
         assert!(part.unwrap().contains("\"bridge\""), "the adapters are named");
+    }
+
+    /// The page needs no other: every type that it names is on it, and no answer is empty that has fields.
+    #[test]
+    fn every_type_and_every_answer_is_described() {
+        let page = integration_page();
+        for (name, definition) in named_types() {
+            let (_, part) =
+                page.split_once(&format!("\n### `{name}`\n")).unwrap_or_else(|| panic!("{name}"));
+            let part = part.split("\n### ").next().unwrap();
+            let has_fields =
+                definition["properties"].as_object().is_some_and(|map| !map.is_empty());
+            assert!(!has_fields || part.contains("| field |"), "{name}");
+            assert!(!part.contains("- . ") && !part.contains("Type: ."), "{name}: {part}");
+        }
+        let get =
+            page.split("### `session::get`\n").nth(1).and_then(|rest| rest.split("###").next());
+        assert!(
+            get.unwrap().contains("`null`, or an object:") && get.unwrap().contains("| `meta`* |")
+        );
     }
 
     #[test]

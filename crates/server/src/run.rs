@@ -243,7 +243,7 @@ impl Server {
     ) -> Result<Self, ServeError> {
         let link = sources.link.clone();
         let mut config = loaded.config.clone();
-        let is_engine_asked = sources.ask_engine(&mut config).await.map_err(ask_failed)?;
+        sources.ask_engine(&mut config).await.map_err(ask_failed)?;
         let store = sources.open(&config).await?;
         let kept = sources.where_kept(&config);
         let service = Service::new(store, resources.clock.clone(), resources.entropy.clone());
@@ -265,7 +265,7 @@ impl Server {
         );
         app.set_own_settings(offer(&config));
         app.inspection.set_directory(sources.directory(&config)?);
-        let applier = Arc::new(Applier::new(sources, app.clone(), config, tokens, is_engine_asked));
+        let applier = Arc::new(Applier::new(sources, app.clone(), config, tokens));
         service.set_reload(applier.clone());
         let mut bindings = Vec::new();
         if let (Some(link), Some(url)) = (&link, &loaded.config.engine) {

@@ -52,8 +52,6 @@ pub(crate) struct Applier {
     started: Config,
     current: Mutex<Config>,
     tokens: Mutex<Tokens>,
-    /// Whether the engine's configuration worker holds part of the configuration.
-    is_engine_asked: bool,
 }
 
 impl Sources {
@@ -62,16 +60,11 @@ impl Sources {
         config::load(&self.flags, &*self.environment)
     }
 
-    /// Asks the engine's configuration worker for its part; returns whether there is one.
-    pub(crate) async fn ask_engine(&self, config: &mut Config) -> Result<bool, AskError> {
-        let Some(link) = &self.link else {
-            return Ok(false);
-        };
-        let Some(value) = link.configure(offer(config)).await? else {
-            return Ok(false);
-        };
-        self.take_engine_part(config, value)?;
-        Ok(true)
+    /// Asks the engine's configuration worker for its part, if there is one.
+    pub(crate) async fn ask_engine(&self, config: &mut Config) -> Result<(), AskError> {
+        let Some(link) = &self.link else { return Ok(()) };
+        let Some(value) = link.configure(offer(config)).await? else { return Ok(()) };
+        Ok(self.take_engine_part(config, value)?)
     }
 
     fn take_engine_part(&self, config: &mut Config, value: Value) -> Result<(), ConfigError> {
@@ -133,20 +126,13 @@ pub(crate) fn service_settings(config: &Config) -> Settings {
 }
 
 impl Applier {
-    pub(crate) fn new(
-        sources: Sources,
-        app: App,
-        config: Config,
-        tokens: Tokens,
-        is_engine_asked: bool,
-    ) -> Self {
+    pub(crate) fn new(sources: Sources, app: App, config: Config, tokens: Tokens) -> Self {
         Self {
             sources,
             app,
             started: config.clone(),
             current: Mutex::new(config),
             tokens: Mutex::new(tokens),
-            is_engine_asked,
         }
     }
 
@@ -185,11 +171,11 @@ impl Applier {
             Ok(loaded) => loaded.config,
             Err(error) => return Ok(Err(error)),
         };
-        let link = self.sources.link.as_ref().filter(|_| self.is_engine_asked);
-        if let Some(link) = link {
+        if let Some(link) = &self.sources.link {
             let value = link.configuration().await;
             let value = value.map_err(|error| ReloadError { reason: error.to_string() })?;
-            if let Err(error) = self.sources.take_engine_part(&mut config, value) {
+            let taken = value.map(|value| self.sources.take_engine_part(&mut config, value));
+            if let Some(Err(error)) = taken {
                 return Ok(Err(error));
             }
         }

@@ -5,6 +5,12 @@ use serde_json::{Value, json};
 /// What is done about damage.
 const DAMAGE_HINT: &str = "Run `bough verify` to see what is damaged, and `bough salvage` to copy everything that is intact to a new store.";
 
+/// Who holds a session that another recorder of this process records.
+pub(crate) const ANOTHER_RECORDER: &str = "another recorder";
+
+const RECORDER_HINT: &str =
+    "Continue that recording by its recording_id and end its loop; it is dropped when nothing came for 15 minutes.";
+
 /// A row for each error: its code, its status, and the next step.
 macro_rules! facts {
     ($error:expr; $($($pattern:pat_param)|+ => $code:literal $status:literal $hint:literal;)*) => {
@@ -211,8 +217,8 @@ pub enum ServiceError {
         /// The session.
         session: String,
     },
-    /// Another process writes this session.
-    #[error("another process is writing this session ({})", describe_holder(holder))]
+    /// Another process writes this session, or another recorder of this one.
+    #[error("{}", describe_lock(holder))]
     Locked {
         /// What the other process wrote into the lock.
         holder: String,
@@ -295,7 +301,11 @@ impl ServiceError {
     /// The next step, for a person.
     #[must_use]
     pub fn hint(&self) -> &'static str {
-        if self.is_damage() { DAMAGE_HINT } else { self.facts().2 }
+        match self {
+            Self::Locked { holder } if holder == ANOTHER_RECORDER => RECORDER_HINT,
+            _ if self.is_damage() => DAMAGE_HINT,
+            _ => self.facts().2,
+        }
     }
 
     /// Code, status and next step of each error.
@@ -412,6 +422,13 @@ impl From<StoreError> for ServiceError {
     }
 }
 
+fn describe_lock(holder: &str) -> String {
+    if holder == ANOTHER_RECORDER {
+        return "another recording has an open loop in this session".to_owned();
+    }
+    format!("another process is writing this session ({})", describe_holder(holder))
+}
+
 /// What a caller may know of a failure of the store: its meaning, but no paths on the disk.
 fn without_paths(error: &StoreError) -> String {
     match error {
@@ -435,6 +452,9 @@ mod tests {
 
     #[test]
     fn the_message_names_the_holder_of_a_lock() {
+        let recorder = ServiceError::Locked { holder: ANOTHER_RECORDER.to_owned() };
+        assert!(!recorder.to_string().contains("process"), "it is this one: {recorder}");
+        assert!(recorder.hint().contains("recording_id"));
         let check = |holder: &str, words: &str| {
             let error = ServiceError::Locked { holder: holder.to_owned() };
             let expected = format!("another process is writing this session ({words})");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bough_recorder::{
     AgentEvent, DurableError, DurableOptions, DurableRecorder, Fact, Notice, RecordedSession,
-    Recording, Replay, SessionRecorderConfig, SessionScope, load_session,
+    Recording, Replay, SessionRecorderConfig, SessionScope,
 };
 use bough_server::config::{self, Overrides, Span, load};
 use bough_server::shutdown_on_signals;
@@ -19,15 +19,19 @@ use crate::backend::{Backend, CallError, Local};
 use crate::command_error::{CommandError, CommandResult};
 use crate::files::{self, FileReader, LineRead, Lines};
 use crate::limits::{
-    EVENT_LINE_BYTES_MAX, EVENT_LINES_WAITING, PASSED_OVER_TOLD, UNKNOWN_FIELDS_TOLD,
+    EVENT_LINE_BYTES_MAX, EVENT_LINES_WAITING, PASSED_OVER_TOLD, SESSION_FILE_BYTES_MAX,
+    UNKNOWN_FIELDS_TOLD,
 };
 use crate::output::{Line, Style};
 use crate::text::count;
 
+const NO_FILE: &str = "give a file of events, or nothing to read them from standard input";
+
 /// Record agent events into sessions, durably while they arrive
 ///
 /// Events are JSON, one a line, from standard input or a file: the events themselves, or the lines of an event log of
-/// phi-core (`SESSION.events.jsonl`). A session file of phi-core (`SESSION.json`) is recorded as the events that make it.
+/// phi-core (`SESSION.events.jsonl`). A session file of phi-core (`SESSION.json`) is recorded as the events that make it;
+/// so is what `--print sessions` printed, in a file whose name ends with `.json`.
 /// Each event is on the disk soon after it came; a recording that was broken off goes on when the next events of its
 /// sessions come. Lines that are not events are reported with their number and passed over; with `--strict` they end
 /// the recording.
@@ -388,20 +392,39 @@ fn event_of(line: LineRead) -> Result<Option<(AgentEvent, Vec<String>)>, String>
 /// A line with its number, or why no more can be read.
 type NextLine = std::io::Result<(u64, LineRead)>;
 
-/// The session in a session file that has its name.
-fn session_in(path: &Path) -> Option<RecordedSession> {
-    let is_json = path.extension().is_some_and(|extension| extension == "json");
-    let id = path.file_stem().filter(|_| is_json)?.to_str()?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    load_session(id, folder.unwrap_or(Path::new("."))).ok()
+/// The sessions in a session file of phi-core, whatever its name, or in what `--print sessions` printed; `None` for a file
+/// of events, one a line.
+fn sessions_in(path: &Path) -> CommandResult<Option<Vec<RecordedSession>>> {
+    if path.extension().is_none_or(|extension| extension != "json") {
+        return Ok(None);
+    }
+    let text = files::read_text_up_to(path, SESSION_FILE_BYTES_MAX)
+        .map_err(|error| error.hint(NO_FILE))?;
+    let text = text.trim_start();
+    let sessions = if text.starts_with('[') {
+        serde_json::from_str(text)
+    } else {
+        serde_json::from_str(text).map(|session| vec![session])
+    };
+    match sessions {
+        Ok(sessions) => Ok(Some(sessions)),
+        // A document of several lines has no events, one a line.
+        Err(error) if matches!(text.lines().next(), Some("{" | "[")) => {
+            let path = path.display();
+            Err(CommandError::failed(format!("{path} is not a session file of phi-core: {error}"))
+                .hint("give a session file, or a file of events, one JSON object a line"))
+        }
+        Err(_) => Ok(None),
+    }
 }
 
 /// Reads lines on a thread of its own, since standard input can only be read by blocking.
 fn read_lines(file: Option<PathBuf>) -> CommandResult<mpsc::Receiver<NextLine>> {
     let (sender, receiver) = mpsc::channel(EVENT_LINES_WAITING);
-    if let Some(session) = file.as_deref().and_then(session_in) {
+    if let Some(sessions) = file.as_deref().map(sessions_in).transpose()?.flatten() {
         std::thread::spawn(move || {
-            for (number, event) in (1..).zip(Replay::of(&session).events()) {
+            let events = sessions.iter().flat_map(|session| Replay::of(session).events());
+            for (number, event) in (1..).zip(events) {
                 let line = serde_json::to_vec(&event).map(|bytes| (number, LineRead::Line(bytes)));
                 if sender.blocking_send(line.map_err(Into::into)).is_err() {
                     return;
@@ -412,9 +435,7 @@ fn read_lines(file: Option<PathBuf>) -> CommandResult<mpsc::Receiver<NextLine>> 
     }
     let from: Box<dyn std::io::Read + Send> = match file.filter(|path| path.as_os_str() != "-") {
         Some(path) => {
-            let opened = files::open(&path).map_err(|error| {
-                error.hint("give a file of events, or nothing to read them from standard input")
-            });
+            let opened = files::open(&path).map_err(|error| error.hint(NO_FILE));
             Box::new(FileReader::new(opened?))
         }
         None => Box::new(std::io::stdin()),

@@ -26,11 +26,18 @@ fn the_files_of_the_newest_phi_core_can_be_recorded() {
     let torn = run_with(&Place::new(), &["record"], &log[..log.len() - 10]);
     assert!(torn.err.contains("passed over"), "{}", torn.err);
 
-    for name in ["full-session-file.json", "session-file-0.15.2.json"] {
-        let text = std::fs::read_to_string(cases().join(name)).unwrap();
+    // A session file is known by what is in it: a copy may have any name.
+    for (name, copy) in [
+        ("full-session-file.json", "a copy.json"),
+        ("session-file-0.15.2.json", "of one line.json"),
+    ] {
+        let mut text = std::fs::read_to_string(cases().join(name)).unwrap();
         let stored: RecordedSession = serde_json::from_str(&text).unwrap();
+        if copy == "of one line.json" {
+            text = serde_json::from_str::<Value>(&text).unwrap().to_string();
+        }
         let place = Place::new();
-        let file = place.data_dir().with_file_name(format!("{}.json", stored.session_id));
+        let file = place.data_dir().with_file_name(copy);
         std::fs::write(&file, &text).unwrap();
         let answered = place.ok(&["record", file.to_str().unwrap(), "--print", "sessions"]);
         let sessions: Vec<RecordedSession> = serde_json::from_str(&answered).unwrap();
@@ -40,7 +47,26 @@ fn the_files_of_the_newest_phi_core_can_be_recorded() {
             loops.map(|one| json!([one.loop_id, one.status, one.messages, one.usage])).collect()
         };
         assert_eq!(contents(session), contents(&stored), "{name}");
+        // What was printed can be recorded as well.
+        std::fs::write(&file, &answered).unwrap();
+        let again = Place::new();
+        let printed = again.ok(&["record", file.to_str().unwrap(), "--print", "sessions"]);
+        let printed: Vec<RecordedSession> = serde_json::from_str(&printed).unwrap();
+        assert_eq!(contents(&printed[0]), contents(&stored), "{name}");
     }
+}
+
+/// One error with the reason, and not a warning for each line.
+#[test]
+fn a_document_that_is_no_session_file_is_refused() {
+    let place = Place::new();
+    let text = std::fs::read_to_string(cases().join("full-session-file.json")).unwrap();
+    let file = place.data_dir().with_file_name("session.json");
+    std::fs::write(&file, text.replace("\"loops\"", "\"rings\"")).unwrap();
+    let refused = place.run(&["record", file.to_str().unwrap()]);
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(refused.err.contains("missing field `loops`"), "{}", refused.err);
+    assert!(!refused.err.contains("passed over"), "{}", refused.err);
 }
 
 #[test]

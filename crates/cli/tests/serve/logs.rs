@@ -56,6 +56,38 @@ fn a_refused_request_leaves_a_line_with_its_id_its_status_and_the_reason() {
     assert!(!server.log().contains("secret"), "{}", server.log());
 }
 
+/// A file that another program spoiled hides no other, and an operator finds it.
+#[test]
+fn every_file_that_the_fs_adapter_skips_is_in_the_log_with_its_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let entry = r#"{"type":"entry","entry":{"kind":"custom","id":"e","parent_id":null,"timestamp":1,"revision":0,"custom_type":"x","data":null}}"#;
+    let spoiled: [(&str, &[u8]); 4] = [
+        ("noise.jsonl", b"\xff\xfe not text\n"),
+        ("words.jsonl", b"not json\n"),
+        ("%zz.jsonl", b"{}\n"),
+        ("entries.jsonl", &[entry.as_bytes(), b"\n"].concat()),
+    ];
+    for (name, bytes) in spoiled {
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    std::fs::create_dir(folder.path().join("folder.jsonl")).unwrap();
+    let data_dir = folder.path().to_str().unwrap();
+    let config = format!("adapter: {{name: fs, config: {{data_dir: '{data_dir}'}}}}");
+    let server = Bough::start_with(&config, &["--log", "json"]);
+    server.new_session();
+    for _ in 0..2 {
+        let page = server.ok("GET", "/v1/sessions", None);
+        assert_eq!(page["sessions"].as_array().unwrap().len(), 1);
+    }
+    let warnings = logged(&server, "WARN");
+    let names = spoiled.iter().map(|(name, _)| *name).chain(["folder.jsonl"]);
+    for name in names {
+        let path = json!(folder.path().join(name));
+        let told = warnings.iter().filter(|line| line["path"] == path).count();
+        assert_eq!(told, 1, "{name}: {warnings:?}");
+    }
+}
+
 #[test]
 fn a_configuration_that_cannot_be_built_shows_everywhere_and_changes_nothing() {
     let server = Bough::start_with("max_list_limit: 7", &["--log", "json"]);

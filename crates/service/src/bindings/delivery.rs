@@ -1,6 +1,6 @@
 //! The deliveries of one binding: a subscription, and a bounded number of running calls.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use futures_util::StreamExt;
@@ -30,8 +30,10 @@ pub(super) struct Delivering {
     began: OnceLock<FeedCursor>,
     /// Whether its position moved since it was last written.
     pub(super) has_moved: AtomicBool,
-    /// Held by the call that checks whether the function is back; the others wait for it.
+    /// Held by the call that checks whether the function is back; the others wait for it, in their order.
     retry: tokio::sync::Mutex<()>,
+    /// How often the function came back.
+    returns: AtomicU64,
 }
 
 /// The next live item; pending for ever while nothing is replayed.
@@ -67,6 +69,7 @@ impl Delivering {
             began: OnceLock::new(),
             has_moved: AtomicBool::new(false),
             retry: tokio::sync::Mutex::default(),
+            returns: AtomicU64::new(0),
         }
     }
 
@@ -225,15 +228,27 @@ impl Delivering {
     }
 
     /// Calls the function until a worker takes the call; returns its number.
+    ///
+    /// While the function is away, one call checks whether it is back, however many wait. New calls wait behind them: an
+    /// event that overtook an older one would be delivered again if the binding left before the older one was answered.
     async fn call(self: Arc<Self>, event: Arc<FeedEvent>, number: u64) -> u64 {
-        if self.call_once(&event).await == Called::Taken {
-            return number;
+        let mut turn = self.retry.lock().await;
+        loop {
+            let returns = self.returns.load(Ordering::Acquire);
+            drop(turn);
+            if self.call_once(&event).await == Called::Taken {
+                return number;
+            }
+            turn = self.retry.lock().await;
+            // If it came back meanwhile, the call is repeated together with the others that waited.
+            if self.returns.load(Ordering::Acquire) == returns {
+                break;
+            }
         }
-        // One call at a time checks whether the function is back, however many wait.
-        let turn = self.retry.lock().await;
         while self.call_once(&event).await != Called::Taken {
             self.sink().ready().await;
         }
+        self.returns.fetch_add(1, Ordering::AcqRel);
         drop(turn);
         number
     }

@@ -18,8 +18,14 @@ struct Function {
     is_there: AtomicBool,
     /// One for each answer that it gives.
     answers: Semaphore,
+    /// Whether an answer comes later than its call, as over a network.
+    is_far: AtomicBool,
+    /// How many calls found it away.
+    absent: AtomicUsize,
     under_way: AtomicUsize,
     most_under_way: AtomicUsize,
+    /// The titles in the order in which the calls came, and in which they were answered.
+    called: Mutex<Vec<String>>,
     titles: Mutex<Vec<String>>,
     gaps: Mutex<Vec<&'static str>>,
 }
@@ -29,8 +35,11 @@ impl Function {
         Arc::new(Self {
             is_there: AtomicBool::new(true),
             answers: Semaphore::new(100_000),
+            is_far: AtomicBool::new(false),
+            absent: AtomicUsize::new(0),
             under_way: AtomicUsize::new(0),
             most_under_way: AtomicUsize::new(0),
+            called: Mutex::default(),
             titles: Mutex::default(),
             gaps: Mutex::default(),
         })
@@ -58,13 +67,18 @@ impl Function {
 impl EventSink for Function {
     async fn call(&self, event: &FeedEvent) -> Called {
         if !self.is_there.load(Ordering::Acquire) {
+            self.absent.fetch_add(1, Ordering::AcqRel);
             return Called::Absent;
         }
+        let title = event.value()["title"].as_str().unwrap_or_default().to_owned();
+        self.called.lock().unwrap().push(title.clone());
         let under_way = self.under_way.fetch_add(1, Ordering::AcqRel) + 1;
         self.most_under_way.fetch_max(under_way, Ordering::AcqRel);
         self.answers.acquire().await.unwrap().forget();
+        if self.is_far.load(Ordering::Acquire) {
+            tokio::task::yield_now().await;
+        }
         self.under_way.fetch_sub(1, Ordering::AcqRel);
-        let title = event.value()["title"].as_str().unwrap_or_default().to_owned();
         self.titles.lock().unwrap().push(title);
         Called::Taken
     }
@@ -179,6 +193,27 @@ async fn calls_are_made_again_until_the_function_is_there() {
     let mut titles = function.until(3).await;
     titles.sort();
     assert_eq!(titles, ["a", "b", "c"]);
+}
+
+/// The function is away until as many calls wait as may run at once, and comes back with more events behind them.
+#[tokio::test]
+async fn what_waited_for_the_function_is_delivered_before_what_came_later() {
+    let world = World::new();
+    let bindings = world.bindings().await;
+    let function = Function::new();
+    function.is_far.store(true, Ordering::Release);
+    function.is_there.store(false, Ordering::Release);
+    bind(&bindings, "t", &function).await;
+    let all: Vec<String> = (0..3 * EVENT_CALLS_MAX).map(|number| number.to_string()).collect();
+    for title in &all {
+        world.create(title).await;
+    }
+    while function.absent.load(Ordering::Acquire) < 20 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    function.is_there.store(true, Ordering::Release);
+    function.until(all.len()).await;
+    assert_eq!(*function.called.lock().unwrap(), all);
 }
 
 /// The process ends without a word; the next one finds the position in the shared documents.

@@ -163,7 +163,8 @@ impl<'a> Planner<'a> {
             let mut plan = plan_blocks(session, loop_id, keep, now_ms)?;
             let saved = plan.tokens_before.saturating_sub(plan.tokens_after);
             plan.tokens_before = tokens;
-            plan.tokens_after = tokens.saturating_sub(saved);
+            // At least the estimate: a model may have reported less than the estimate of what is left out.
+            plan.tokens_after = tokens.saturating_sub(saved).max(plan.tokens_after);
             Some(Planned::Loops { conversation: plan.summarised_text(session), plan })
         });
         let nothing = || self.nothing(NothingToCompact::AllIsRecent, tokens, only_if_due);

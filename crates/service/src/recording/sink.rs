@@ -9,7 +9,7 @@ use bough_recorder::RecordSink;
 use bough_session::{Incarnation, MetaChange, NewRecord, Record, SessionId};
 use bough_store::{Position, RecordQuery, Store, StoreError, StoreExt};
 
-use crate::error::ServiceError;
+use crate::error::{ANOTHER_RECORDER, ServiceError};
 use crate::limits::RECORDED_SESSION_RECORDS_PER_READ;
 use crate::open_session::{OpenSessions, RecorderClaim};
 use crate::runtime::is_visible;
@@ -233,7 +233,7 @@ async fn catch_up(
 
 /// Another recorder records the session.
 fn has_recorder() -> ServiceError {
-    ServiceError::Locked { holder: "another recorder".to_owned() }
+    ServiceError::Locked { holder: ANOTHER_RECORDER.to_owned() }
 }
 
 fn name_taken(session: &SessionId) -> ServiceError {

@@ -11,6 +11,7 @@ use crate::common::{TestService, object};
 
 on_every_store!(
     a_conversation_is_planned_compacted_and_restored,
+    a_context_is_not_said_to_be_smaller_than_its_estimate,
     a_compaction_that_others_wrote_after_is_undone_by_an_entry,
     the_turns_of_a_recorded_session_are_planned_compacted_and_restored,
     a_stale_leaf_is_a_conflict_and_changes_nothing,
@@ -101,6 +102,20 @@ async fn a_conversation_is_planned_compacted_and_restored(mut bed: TestService) 
         again,
         json!({"session_id": id, "loops": [], "nothing_to_do": "no compaction is in force"})
     );
+}
+
+/// The last answer reports fewer tokens than the estimate of what is left out.
+async fn a_context_is_not_said_to_be_smaller_than_its_estimate(bed: TestService) {
+    let id = conversation(&bed).await;
+    let answer = json!({
+        "role": "assistant", "content": [{"type": "text", "text": "Done."}], "provider": "p", "model": "m",
+        "stop_reason": "end", "timestamp": 1, "usage": {"input": 9, "output": 1},
+    });
+    bed.ok("session::append", json!({"session_id": id, "message": answer})).await;
+    let request = json!({"session_id": id, "keep_recent_tokens": 25, "digest": true});
+    let done = bed.ok("session::compact", request).await;
+    assert_eq!(number(&done, "tokens_before"), 10);
+    assert_eq!(context(&bed, &id).await["tokens"], done["tokens_after"]);
 }
 
 async fn a_compaction_that_others_wrote_after_is_undone_by_an_entry(bed: TestService) {

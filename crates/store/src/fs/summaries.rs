@@ -54,16 +54,18 @@ impl Summaries {
     }
 }
 
-/// Logs the path of a file with lines that cannot be read. They are skipped, and stay as they are.
-fn warn_of_unreadable(root: &Path, slot: &Slot) {
+/// Logs the path of a file with lines that cannot be read, or without a session. They are skipped, and stay as they are.
+fn warn_of_unreadable(root: &Path, slot: &Slot, bytes: u64) {
     let lines = slot.file.unreadable_lines();
+    let path = root.join(slot.path.file_name());
     if lines > 0 {
-        let path = root.join(slot.path.file_name());
         tracing::warn!(
             path = %path.display(),
             lines,
             "a session file holds lines that cannot be read; they are skipped"
         );
+    } else if bytes > 0 && slot.any_image().is_none() {
+        tracing::warn!(path = %path.display(), "a file is skipped: it has no `meta` record");
     }
 }
 
@@ -148,7 +150,7 @@ impl Shared {
             return Ok(());
         }
         let slot = self.read(slot, named(&name.name) == Named::Long)?;
-        warn_of_unreadable(&self.root, &slot);
+        warn_of_unreadable(&self.root, &slot, mark.bytes);
         let summary = Summary { mark, shown: shown_of(&slot), change: 0 };
         let announce = summaries.scanned.then_some(None);
         self.put(summaries, &name.name, summary, announce);

@@ -21,10 +21,7 @@ use iii_sdk::{
 use serde_json::{Value, json};
 
 /// What a program that is put together from server and worker hands in.
-struct Link {
-    worker: Worker,
-    is_configured: Mutex<bool>,
-}
+struct Link(Worker);
 
 fn engine_error(error: WorkerError) -> EngineError {
     match error {
@@ -36,14 +33,11 @@ fn engine_error(error: WorkerError) -> EngineError {
 #[async_trait]
 impl EngineLink for Link {
     async fn configure(&self, offer: ConfigurationOffer) -> Result<Option<Value>, EngineError> {
-        let found = self.worker.configure(offer.schema, offer.initial_value).await;
-        let found = found.map_err(engine_error)?;
-        *self.is_configured.lock().unwrap() = found.is_some();
-        Ok(found)
+        self.0.configure(offer.schema, offer.initial_value).await.map_err(engine_error)
     }
 
-    async fn configuration(&self) -> Result<Value, EngineError> {
-        self.worker.configuration().await.map_err(engine_error)
+    async fn configuration(&self) -> Result<Option<Value>, EngineError> {
+        self.0.configuration().await.map_err(engine_error)
     }
 
     async fn serve(
@@ -52,12 +46,11 @@ impl EngineLink for Link {
         bindings: bough_server::Bindings,
         instance: String,
     ) -> Result<(), EngineError> {
-        let follows = *self.is_configured.lock().unwrap();
-        self.worker.serve(&service, bindings, &instance, follows).map_err(engine_error)
+        self.0.serve(&service, bindings, &instance).map_err(engine_error)
     }
 
     async fn detach(&self) {
-        self.worker.detach().await;
+        self.0.detach().await;
     }
 }
 
@@ -77,9 +70,7 @@ async fn attached_with(
         listen: Some("127.0.0.1:0".to_owned()),
         bus: Some("off".to_owned()),
         engine: Some(engine.url()),
-        connect: Some(Arc::new(|url: &str| {
-            Arc::new(Link { worker: Worker::attach(url), is_configured: Mutex::new(false) })
-        })),
+        connect: Some(Arc::new(|url: &str| Arc::new(Link(Worker::attach(url))))),
         environment: Some(Arc::new(|_| None)),
         ..ServeOptions::default()
     };
@@ -449,5 +440,35 @@ async fn settings_can_be_set_after_the_engine_restarted() {
     assert!(entry["schema"].is_object());
     assert_eq!(entry.get("initial_value"), None, "what is stored is not replaced");
     again.shutdown_async().await;
+    server.stop().await;
+}
+
+/// An engine starts its workers at the same time, so its configuration worker may appear after the start. What is stored there
+/// is applied then, and can be changed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_configuration_worker_that_appears_later_has_the_last_word() {
+    let engine = BareEngine::start(0).await.unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let server = attached(&engine, dir.path()).await;
+    assert_eq!(server.service().store().capabilities().name, "native");
+    let stored = Arc::new(Mutex::new(Some(json!({"adapter": {"name": "memory"}}))));
+    let configuration = configuration_worker(&engine, stored.clone());
+    let bound = Arc::new(Mutex::new(Vec::new()));
+    let kind = RegisterTriggerType::new("configuration", "Settings changed.", Bound(bound.clone()));
+    #[allow(deprecated, reason = "triggers are what older engines know")]
+    configuration.register_trigger_type(kind);
+    until("the stored settings", || async {
+        server.service().store().capabilities().name == "memory"
+    })
+    .await;
+    until("the binding", || async { !bound.lock().unwrap().is_empty() }).await;
+    for _ in 0..3 {
+        call(&configuration, "session::create", json!({})).await.unwrap();
+    }
+    *stored.lock().unwrap() = Some(json!({"adapter": {"name": "memory"}, "max_list_limit": 2}));
+    call(&configuration, "session::on-config-change", json!({})).await.unwrap();
+    let page = call(&configuration, "session::list", json!({})).await.unwrap();
+    assert_eq!(page["sessions"].as_array().unwrap().len(), 2);
+    configuration.shutdown_async().await;
     server.stop().await;
 }
