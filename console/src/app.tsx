@@ -7,9 +7,10 @@ import { route, type Route } from "./router";
 import { SessionsView } from "./sessions/view";
 import { ShortcutList } from "./shortcut_list";
 import { TopBar } from "./top_bar";
+import { Boundary } from "./ui/boundary";
 import { useShortcuts } from "./ui/keys";
 import { LazyView } from "./ui/lazy";
-import { Nowhere } from "./ui/states";
+import { EmptyState, Nowhere } from "./ui/states";
 import { useStore } from "./ui/use_store";
 import { nextTheme, theme } from "./ui/theme";
 import { notifyError, Toasts } from "./ui/toasts";
@@ -34,7 +35,9 @@ function Shell() {
       <TopBar view={current.view} theme={useStore(theme)} onTheme={nextTheme} onKeys={() => setListShown(true)} onLogOut={hasLogin() ? () => void leave() : undefined} />
       <ConnectionBanner />
       <main id="main" class="main" tabIndex={-1}>
-        <View current={current} />
+        <Boundary key={`${current.view} ${"session" in current ? current.session : ""}`} fallback={<NotDrawn />}>
+          <View current={current} />
+        </Boundary>
       </main>
       <Toasts />
       {isListShown && <ShortcutList onClose={() => setListShown(false)} />}
@@ -67,6 +70,17 @@ function View({ current }: { current: Route }) {
     case "unknown":
       return <Nowhere title="There is nothing here" about="No view has this address. The link may not be complete." isView />;
   }
+}
+
+function NotDrawn() {
+  return (
+    <EmptyState title="This view failed" isView>
+      <p>The page did not expect what the server answered. The server may be newer than this page.</p>
+      <button type="button" class="button" onClick={() => location.reload()}>
+        Load the page again
+      </button>
+    </EmptyState>
+  );
 }
 
 /** The page is loaded anew, so that nothing that was read stays in it. */

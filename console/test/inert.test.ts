@@ -11,6 +11,12 @@ test("characters that act on their surroundings are shown", () => {
   assert.equal(inert("שלום 👩‍👩‍👧 ü"), "שלום 👩‍👩‍👧 ü");
 });
 
+test("towers of marks are cut, and letters of all scripts stay", () => {
+  assert.equal(inert(`e${"\u0301".repeat(50_000)}f`), `e${"\u0301".repeat(8)}[49992 more marks]f`);
+  const scripts = "é Việt \u05d1\u05b0\u05bc\u05e8\u05b5\u05d0 \u0915\u094d\u0937\u093f \u0f66\u0f92\u0fb2\u0f74\u0f56 ❤\ufe0f";
+  assert.equal(inert(scripts), scripts);
+});
+
 test("only addresses of pages and letters can be followed", () => {
   assert.equal(safeHref("https://example.org/a b"), "https://example.org/a%20b");
   assert.equal(safeHref("mailto:a@example.org"), "mailto:a@example.org");

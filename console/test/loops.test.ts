@@ -41,6 +41,14 @@ test("a pause that is cut takes little room and says how long it was", () => {
   assert.equal(axis.place(5_000), axis.place(100));
 });
 
+test("the axis names round times, and says where it goes on after a pause", () => {
+  const axis = new Axis([{ start: 1_003_000, end: 1_093_000 }, { start: 9_001_000, end: 9_007_000 }], true);
+  assert.deepEqual(axis.ticks(6).map((tick) => tick.time), [1_020_000, 1_050_000, 1_080_000]);
+  const late = new Axis([{ start: 1_003_000, end: 1_053_000 }, { start: 9_001_000, end: 9_051_000 }, { start: 20_001_000, end: 20_009_000 }], true);
+  assert.deepEqual(late.ticks(4).map((tick) => tick.time), [1_020_000, 1_050_000, 9_030_000]);
+  assert.deepEqual(new Axis([{ start: 0, end: 90_000 }, { start: 901_000, end: 919_000 }], true).ticks(4).map((tick) => tick.time), [0, 30_000, 60_000]);
+});
+
 test("a recording that took no time has an axis", () => {
   const axis = new Axis([{ start: 7, end: 7 }], true);
   assert.equal(axis.place(7), 0);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { NO_FILTERS } from "../src/router";
 import { withRows as placed } from "../src/sessions/list";
 import { metadataFilter } from "../src/sessions/addresses";
-import { searchText, type Row } from "../src/sessions/source";
+import { loadRows, searchText, type Row } from "../src/sessions/source";
 
 function row(session_id: string, updated_at: number): Row {
   return { meta: { session_id, updated_at, title: "", description: "", status: "idle", created_at: 0, message_count: 0 } };
@@ -24,6 +24,18 @@ test("a session behind the pages that were read comes with its page", () => {
   assert.equal(ids(withRows(rows, ["old"], [row("old", 1)], true)), "c b");
   assert.deepEqual([...placed(rows, ["old", "b"], [row("old", 1), row("b", 4)], true).left], ["old"]);
   assert.equal(ids(withRows(rows, ["old"], [row("old", 1)], false)), "c b old");
+});
+
+test("a search goes on until it finds what the filters let through", async (t) => {
+  const pages = 40;
+  const fetched = t.mock.method(globalThis, "fetch", async (path: string) => {
+    const at = Number(new URL(path, "http://local").searchParams.get("cursor") ?? 0);
+    const meta = { ...row(`s${at}`, at).meta, status: at === pages ? "error" : "done" };
+    return Response.json({ hits: [{ meta }], next_cursor: at === pages ? undefined : String(at + 1) });
+  });
+  const page = await loadRows({ ...NO_FILTERS, text: "word", status: "error" }, undefined, new AbortController().signal);
+  assert.equal(ids(page.rows), `s${pages}`);
+  assert.equal(fetched.mock.callCount(), pages + 1);
 });
 
 test("the word that is being typed is the beginning of one", () => {

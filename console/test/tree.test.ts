@@ -7,7 +7,7 @@ import type { TreeEntry } from "../src/tree/source";
 function entries(text: string): TreeEntry[] {
   return text.split(" ").map((pair) => {
     const [id = "", parent] = pair.split("<");
-    return { id, parent, kind: "user", preview: "", at: 0, hasFailed: false };
+    return { id, parent, kind: "user", preview: "", tool: "", at: 0, hasFailed: false };
   });
 }
 

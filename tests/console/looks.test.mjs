@@ -71,6 +71,19 @@ for (const [hash, content] of VIEWS) {
   });
 }
 
+test("a row of the list has two lines on 360 pixels", async () => {
+  await server.session("busy", { title: "Working for long", metadata: { agent: "a-reader-of-queries" } });
+  await server.appendMany("busy", Array.from({ length: 120 }, () => assistant("Done", { usage: { input: 1, output: 1, cost_usd: 0.0001 } })));
+  await server.send("PUT", "/sessions/busy/status", { status: "working" });
+  const page = await open(browser, server, "#/sessions", { viewport: { width: 360, height: 740 } });
+  await page.locator(".row", { hasText: "Working for long" }).getByText("120 messages").waitFor();
+  const lines = await page.locator(".row-link").evaluateAll((rows) =>
+    rows.map((row) => new Set([...row.children].slice(1).filter((part) => part.offsetHeight > 0).map((part) => Math.round(part.getBoundingClientRect().bottom / 8))).size),
+  );
+  assert.deepEqual(new Set(lines), new Set([1]));
+  await close(page);
+});
+
 test("the head of the list fits 360 pixels", async () => {
   const page = await open(browser, server, "#/sessions", { viewport: { width: 360, height: 740 } });
   await page.locator(".row").first().waitFor();

@@ -34,6 +34,16 @@ test("the timeline shows every loop, the chosen one of a group, a rerun and a br
   await close(page);
 });
 
+test("a time stands in the same place in every row, on narrow pages too", async () => {
+  for (const width of [360, 768, 1280]) {
+    const page = await open(browser, server, hash, { viewport: { width, height: 740 } });
+    await page.locator('[data-loop="8"]').waitFor();
+    const tracks = await page.locator(".track").evaluateAll((rows) => rows.map((row) => row.getBoundingClientRect()).map(({ left, right }) => [Math.round(left), Math.round(right)].join(" ")));
+    assert.equal(new Set(tracks).size, 1, `${width}: ${tracks.join(", ")}`);
+    await close(page);
+  }
+});
+
 test("a loop says what it did, what a compaction hides, and how it came to it", async () => {
   const page = await open(browser, server, hash);
   const side = page.getByRole("complementary", { name: "Selected loop" });

@@ -107,6 +107,28 @@ test("search finds titles and content as one types, and the filters are in the a
   await close(page);
 });
 
+test("what is typed into one field stays when another field or the list changes at the same time", async () => {
+  const page = await open(browser, server, "#/sessions?agent=builder");
+  await see(page, "Parse ISO weeks");
+  await page.clock.install();
+  // Each is typed before the view was drawn with what was typed before.
+  const type = (label, text) =>
+    page.getByLabel(label, { exact: true }).evaluate((field, text) => {
+      field.value = text;
+      field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+    }, text);
+  await type("Tool", "bash");
+  await type("Metadata", "owner=nobody");
+  await page.clock.runFor(150);
+  await type("Tool", "bash5");
+  await page.clock.runFor(100);
+  assert.equal(await page.getByLabel("Tool", { exact: true }).inputValue(), "bash5");
+  assert.match(await page.evaluate(() => location.hash), /agent=builder.*tool=bash&.*metadata=owner%3Dnobody/);
+  await page.clock.runFor(150);
+  assert.match(await page.evaluate(() => location.hash), /tool=bash5&/);
+  await page.context().close();
+});
+
 test("what was found in a title is marked there, beside how the session begins", async () => {
   const page = await open(browser, server, "#/sessions?text=release");
   const row = page.locator(".row", { hasText: "Write release notes" });

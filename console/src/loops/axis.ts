@@ -84,12 +84,12 @@ export class Axis {
     return found;
   }
 
-  /** The beginning of each piece, and even steps within the long ones, as far as there is room for their texts. */
+  /** Round times, and the beginning of each piece without one, as far as there is room for their texts. */
   ticks(most: number): Tick[] {
     const step = niceStep(this.length / most);
     const ticks: Tick[] = [];
     for (const piece of this.pieces) {
-      for (let time = piece.start; time === piece.start || time <= piece.end; time += step) {
+      for (const time of roundTimes(piece, step)) {
         const at = this.place(time);
         const last = ticks.at(-1);
         if (at <= 1 - 1 / most && (last === undefined || at - last.at >= 1 / most)) {
@@ -99,6 +99,16 @@ export class Axis {
     }
     return ticks;
   }
+}
+
+/** The times within a piece that are round for its reader, whose days may begin at another hour than those of UTC. */
+function roundTimes({ start, end }: Span, step: number): number[] {
+  const shift = new Date(start).getTimezoneOffset() * 60 * SECOND;
+  const times: number[] = [];
+  for (let time = Math.ceil((start - shift) / step) * step + shift; time <= end; time += step) {
+    times.push(time);
+  }
+  return times.length === 0 ? [start] : times;
 }
 
 function merge(spans: Span[]): Span[] {

@@ -1,14 +1,15 @@
 // The timeline itself: a row for each loop, with its turns and its calls of tools.
 
-import { clockTime, duration, secondTime } from "../ui/format";
+import { clockTime, duration, secondTime, shortDay } from "../ui/format";
 import { inert } from "../ui/inert";
-import type { Axis, Span } from "./axis";
+import type { Axis, Span, Tick } from "./axis";
 import { grouped, type LoopRow, type RowGroup } from "./timeline";
 
 interface TracksProps {
   rows: LoopRow[];
   byId: ReadonlyMap<string, LoopRow>;
   axis: Axis;
+  ticks: Tick[];
   place: number;
   selected: LoopRow | undefined;
   onSelect: (row: LoopRow) => void;
@@ -16,22 +17,23 @@ interface TracksProps {
 
 const TICKS_MAX = 6;
 
-export function Tracks(props: TracksProps) {
-  const { rows, axis } = props;
+export function Tracks({ rows, ...props }: Omit<TracksProps, "ticks">) {
+  const { axis } = props;
+  const ticks = axis.ticks(TICKS_MAX);
   return (
     <div class="tracks">
       <div class="track-row track-axis" aria-hidden="true">
         <span class="track-name muted">Time of day</span>
         <div class="track">
-          {axis.ticks(TICKS_MAX).map(({ at, time }) => (
+          {ticks.map(({ at, time }, index) => (
             <span key={time} class="tick" style={{ left: percent(at) }}>
-              {secondTime(time)}
+              {dayBefore(ticks[index - 1], time, axis) + secondTime(time)}
             </span>
           ))}
         </div>
       </div>
       {grouped(rows).map((group) => (
-        <TrackGroup key={group.rows[0]?.loop.loop_id} {...props} group={group} />
+        <TrackGroup key={group.rows[0]?.loop.loop_id} {...props} ticks={ticks} group={group} />
       ))}
       <ul class="legend tracks-legend" aria-hidden="true">
         <li>
@@ -53,7 +55,13 @@ export function Tracks(props: TracksProps) {
   );
 }
 
-function TrackGroup({ group: { group, rows }, ...props }: TracksProps & { group: RowGroup }) {
+/** The day of a time, where it is another than that of the time before it on the axis. */
+function dayBefore(before: Tick | undefined, time: number, axis: Axis): string {
+  const isNews = before === undefined ? shortDay(axis.time(0)) !== shortDay(axis.time(1)) : shortDay(before.time) !== shortDay(time);
+  return isNews ? `${shortDay(time)}, ` : "";
+}
+
+function TrackGroup({ group: { group, rows }, ...props }: Omit<TracksProps, "rows"> & { group: RowGroup }) {
   if (group === undefined) {
     return <>{rows.map((row) => <TrackRow key={row.loop.loop_id} row={row} {...props} />)}</>;
   }
@@ -61,14 +69,14 @@ function TrackGroup({ group: { group, rows }, ...props }: TracksProps & { group:
   return (
     <section class="track-group" aria-label="Parallel group">
       <h2 class="track-group-head">
-        Side by side: {winner === undefined ? "none was chosen yet" : `loop ${winner.number} was chosen`}
+        Parallel group: {winner === undefined ? "none was chosen yet" : `loop ${winner.number} was chosen`}
       </h2>
       {rows.map((row) => <TrackRow key={row.loop.loop_id} row={row} isWinner={row === winner} {...props} />)}
     </section>
   );
 }
 
-function TrackRow({ row, isWinner = false, axis, place, selected, onSelect }: Omit<TracksProps, "rows"> & { row: LoopRow; isWinner?: boolean }) {
+function TrackRow({ row, isWinner = false, axis, ticks, place, selected, onSelect }: Omit<TracksProps, "rows"> & { row: LoopRow; isWinner?: boolean }) {
   const { loop } = row;
   return (
     <div class="track-row" data-selected={row === selected ? "" : undefined} data-loop={row.number}>
@@ -83,6 +91,7 @@ function TrackRow({ row, isWinner = false, axis, place, selected, onSelect }: Om
         <span class="muted ellipsis">{inert([loop.model, duration(row.end - row.start)].filter((part) => part !== undefined).join(" · "))}</span>
       </button>
       <div class="track" style={{ minHeight: `${CALLS_TOP_REM + Math.max(2, lanesOf(row)) * LANE_REM}rem` }} onClick={() => onSelect(row)}>
+        {ticks.map(({ at }) => <span key={at} class="track-grid" style={{ left: percent(at) }} />)}
         {axis.cuts.map((cut) => <span key={cut.at} class="track-cut" style={{ left: percent(cut.at) }} />)}
         <Bar axis={axis} place={place} span={row} kind={`bar-loop bar-${loop.status}`} title={`Loop ${row.number}, from ${clockTime(row.start)}, ${duration(row.end - row.start)}`} />
         {loop.turns.map((turn) => (

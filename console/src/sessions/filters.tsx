@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { NO_FILTERS, replace, sessionsHref, type SessionFilters } from "../router";
+import { NO_FILTERS, replace, route, sessionsHref, type SessionFilters } from "../router";
 import { Icon } from "../ui/icons";
 import { isMetadataUnfinished } from "./addresses";
 import { STATUSES } from "./status";
@@ -14,11 +14,16 @@ const SINCE = [
 /** Typing is sent on after this pause. */
 const TYPING_MS = 150;
 
+/** What the address says now: two fields may change before the view is drawn again. */
+function change(changes: Partial<SessionFilters>): void {
+  const current = route.get();
+  replace(sessionsHref({ ...(current.view === "sessions" ? current.filters : NO_FILTERS), ...changes }));
+}
+
 /** The search box and the filters. They live in the address, so that a view of the list can be shared. */
 export function FilterBar({ filters }: { filters: SessionFilters }) {
   const narrowing = [filters.agent, filters.tool, filters.metadata].filter((text) => text !== "").length + (filters.archived ? 1 : 0);
   const [isOpen, setOpen] = useState(narrowing > 0);
-  const change = (changes: Partial<SessionFilters>) => replace(sessionsHref({ ...filters, ...changes }));
   return (
     <search class="filters">
       <div class="filters-main">
@@ -72,12 +77,23 @@ interface TypedInputProps {
 function TypedInput({ id, label, placeholder, value, onValue, isShown = false }: TypedInputProps) {
   const [text, setText] = useState(value);
   const timer = useRef(0);
-  useEffect(() => setText(value), [value]);
+  /** What was sent on last: when it comes back as the value, more may have been typed. */
+  const sent = useRef(value);
+  useEffect(() => {
+    if (value !== sent.current) {
+      window.clearTimeout(timer.current);
+      sent.current = value;
+      setText(value);
+    }
+  }, [value]);
   useEffect(() => () => window.clearTimeout(timer.current), []);
   const type = (next: string) => {
     setText(next);
     window.clearTimeout(timer.current);
-    timer.current = window.setTimeout(() => onValue(next), TYPING_MS);
+    timer.current = window.setTimeout(() => {
+      sent.current = next;
+      onValue(next);
+    }, TYPING_MS);
   };
   return (
     <label class={isShown ? "field" : "field field-wide"}>

@@ -21,8 +21,6 @@ export interface RowPage {
 
 /** The most rows that servers give at once. */
 export const PAGE_ROWS = 500;
-/** Pages of the search that are read for one page of rows: one of them may hold sessions that the filters leave out. */
-const SEARCH_PAGES_MAX = 8;
 
 export async function loadRows(filters: SessionFilters, cursor: string | undefined, signal: AbortSignal): Promise<RowPage> {
   const limit = cursor === undefined ? FIRST_PAGE_ROWS : PAGE_ROWS;
@@ -74,9 +72,10 @@ async function search(filters: SessionFilters, cursor: string | undefined, signa
   const rows = new Map<string, Row>();
   let next = cursor;
   let isBehind = false;
-  for (let pages = 0; pages < SEARCH_PAGES_MAX; pages += 1) {
+  // A page may hold only sessions that the filters leave out: what they let through may be far behind it.
+  for (let limit = FIRST_PAGE_ROWS; ; limit = PAGE_ROWS) {
     const metadata = metadataFilter(filters.metadata);
-    const query: Query = { query: searchText(filters), by_session: true, limit: FIRST_PAGE_ROWS, cursor: next, metadata };
+    const query: Query = { query: searchText(filters), by_session: true, limit, cursor: next, metadata };
     const page = await getJson<SearchPage>("/v1/search", query, signal);
     for (const hit of page.hits.filter((found) => isWanted(filters, found))) {
       const id = hit.meta.session_id;

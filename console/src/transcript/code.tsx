@@ -6,6 +6,7 @@ import { copyText } from "../ui/clipboard";
 import { Icon } from "../ui/icons";
 import { inert } from "../ui/inert";
 import { useLazy } from "../ui/lazy";
+import { Beginning } from "./beginning";
 
 /** Longer code stays without colours. */
 const COLOURED_CHARS_MAX = 50_000;
@@ -28,9 +29,13 @@ export function CodeBlock({ text, language }: { text: string; language: string }
 /** Code is there at once; its colours come when the part of the program that knows them has been loaded. */
 export function Code({ text, language }: { text: string; language: string }) {
   return (
-    <pre class="code" tabIndex={0} role="group" aria-label="Code">
-      <code>{language === "" || text.length > COLOURED_CHARS_MAX ? inert(text) : <Coloured text={text} language={language} />}</code>
-    </pre>
+    <Beginning text={text}>
+      {(shown) => (
+        <pre class="code" tabIndex={0} role="group" aria-label="Code">
+          <code>{language === "" || shown.length > COLOURED_CHARS_MAX ? inert(shown) : <Coloured text={shown} language={language} />}</code>
+        </pre>
+      )}
+    </Beginning>
   );
 }
 

@@ -60,6 +60,7 @@ export function Composer({ label, action, value = "", onText, onSend, onCancel, 
         rows={Math.min(12, Math.max(2, text.split("\n").length))}
         placeholder={label}
         value={text}
+        readOnly={isSending}
         onInput={(event) => type(event.currentTarget.value)}
         onKeyDown={onKey}
         autofocus={onCancel !== undefined}

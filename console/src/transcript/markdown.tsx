@@ -2,18 +2,19 @@
 // parsed, so nothing in a message can become one. Raw HTML is shown as the text that it is.
 
 import type { ComponentChildren } from "preact";
-import { marked, type Token, type Tokens } from "marked";
+import type { Token, Tokens } from "marked";
 import { inert, safeHref } from "../ui/inert";
+import { Beginning, SHOWN_CHARS } from "./beginning";
 import { CodeBlock } from "./code";
-
-/** Longer texts are shown as they are: cutting them into tokens would block the page. */
-const MARKDOWN_CHARS_MAX = 200_000;
+import { markdownTokens } from "./markdown_tokens";
 
 export function Markdown({ text }: { text: string }) {
-  if (text.length > MARKDOWN_CHARS_MAX) {
-    return <pre class="plain">{inert(text)}</pre>;
+  // Longer texts are shown as they are: cutting them into tokens would block the page.
+  const tokens = text.length > SHOWN_CHARS ? undefined : markdownTokens(text);
+  if (tokens === undefined) {
+    return <Beginning text={text}>{(shown) => <pre class="plain">{inert(shown)}</pre>}</Beginning>;
   }
-  return <div class="markdown">{blocks(marked.lexer(text))}</div>;
+  return <div class="markdown">{blocks(tokens)}</div>;
 }
 
 function blocks(tokens: Token[]): ComponentChildren {

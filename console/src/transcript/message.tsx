@@ -1,6 +1,7 @@
 import { Component } from "preact";
 import type { ContentBlock, CustomPayload, Message, PathItem } from "../api/types";
 import { sessionHref } from "../router";
+import { Boundary } from "../ui/boundary";
 import { clockTime, compact, exactTime, firstLine, money } from "../ui/format";
 import { Icon } from "../ui/icons";
 import { inert } from "../ui/inert";
@@ -53,7 +54,9 @@ export class EntryView extends Component<MessageProps> {
           <Menu label={`Actions for this message of ${speaker(message)}`} items={actionsFor(item)} />
         </header>
         <div class="message-body">
-          <Body group={group} message={message} subAgents={subAgents} />
+          <Boundary fallback={<p class="callout">This message could not be drawn. “Copy as Markdown” has its text.</p>}>
+            <Body group={group} message={message} subAgents={subAgents} />
+          </Boundary>
           <Trouble message={message} />
         </div>
       </article>

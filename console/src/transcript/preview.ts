@@ -15,7 +15,8 @@ export function previewOf({ message, custom }: { message?: Message; custom?: Cus
   const content = Array.isArray(message.content) ? message.content : [];
   const text = content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(" ");
   const calls = content.flatMap((block) => (block.type === "function_call" ? [block.function_id] : []));
-  const said = firstLine(text) || calls.join(", ") || message.function_id || message.role;
+  const called = calls.length === 0 ? "" : `→ ${calls.join(", ")}`;
+  const said = firstLine(text) || called || message.function_id || message.role;
   // The marks of Markdown for strong words and code say nothing in a line of plain text.
   return said.replace(/\*\*|`/g, "").slice(0, PREVIEW_CHARS);
 }

@@ -3,9 +3,10 @@
 import { useState } from "preact/hooks";
 import type { ContentBlock, FunctionCallBlock, PathItem } from "../api/types";
 import { copyText } from "../ui/clipboard";
-import { duration, firstLine } from "../ui/format";
+import { counted, duration, firstLine } from "../ui/format";
 import { Icon } from "../ui/icons";
 import { inert, pictureSource } from "../ui/inert";
+import { ShowAll } from "./beginning";
 import { Code, languageOf } from "./code";
 import { type DiffLine, editsOf, isUnifiedDiff, parseDiff } from "./diff";
 
@@ -131,18 +132,27 @@ function resultText(content: ContentBlock[]): string {
   return content.map((block) => (block.type === "text" || block.type === "thinking" ? block.text : JSON.stringify(block, null, 2))).join("\n");
 }
 
+/** Lines and characters of a difference that are drawn before somebody asks for all of it. */
+const DIFF_LINES_MAX = 1_000;
+const DIFF_LINE_CHARS_MAX = 10_000;
+
 export function Diff({ lines }: { lines: DiffLine[] }) {
+  const [isWhole, setWhole] = useState(false);
   const marks = { same: " ", added: "+", removed: "-", skipped: " " };
+  const isCut = !isWhole && (lines.length > DIFF_LINES_MAX || lines.some((line) => line.text.length > DIFF_LINE_CHARS_MAX));
   return (
-    <pre class="diff" tabIndex={0} role="group" aria-label="Difference">
-      {lines.map((line, at) => (
-        <span key={at} class={`diff-line diff-${line.kind}`}>
-          <span class="diff-mark">{marks[line.kind]}</span>
-          {inert(line.text)}
-          {"\n"}
-        </span>
-      ))}
-    </pre>
+    <>
+      <pre class="diff" tabIndex={0} role="group" aria-label="Difference">
+        {lines.slice(0, isCut ? DIFF_LINES_MAX : undefined).map((line, at) => (
+          <span key={at} class={`diff-line diff-${line.kind}`}>
+            <span class="diff-mark">{marks[line.kind]}</span>
+            {inert(line.text.slice(0, isCut ? DIFF_LINE_CHARS_MAX : undefined))}
+            {"\n"}
+          </span>
+        ))}
+      </pre>
+      {isCut && <ShowAll what={`of ${counted(lines.length, "line")}`} onClick={() => setWhole(true)} />}
+    </>
   );
 }
 

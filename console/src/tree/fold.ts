@@ -43,7 +43,7 @@ export function foldRuns(layout: TreeLayout, { kept, opened }: FoldOptions): Tre
     if (first !== undefined && last !== undefined) {
       inside.forEach((one) => hidden.add(one));
       rowsByEnd.set(last.entry.id, runId(first));
-      entries.push({ id: runId(first), parent: first.entry.parent, kind: FOLDED, preview: `… ${count(inside.length)} entries`, at: first.entry.at, hasFailed: false });
+      entries.push({ id: runId(first), parent: first.entry.parent, kind: FOLDED, preview: `… ${count(inside.length)} entries`, tool: "", at: first.entry.at, hasFailed: false });
     }
   }
   return entries;

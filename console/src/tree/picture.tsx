@@ -26,7 +26,7 @@ interface Camera {
 
 /** Lanes are as wide as there is room for, between these two. */
 const LANE_WIDTH_MIN = 252;
-const LANE_WIDTH_MAX = 480;
+const LANE_WIDTH_MAX = 560;
 /** Of a tree without branches, whose texts have the whole picture. */
 const ONLY_LANE_WIDTH_MAX = 756;
 /** What a lane has besides its text, and what a letter of the text takes. */
@@ -176,7 +176,7 @@ function Legend() {
     <ul class="tree-legend" aria-hidden="true">
       {KINDS.map(([kind, name]) => (
         <li key={kind}>
-          <svg width="14" height="14" viewBox="-7 -7 14 14">
+          <svg class="tree-mark" viewBox="-7 -7 14 14">
             <circle class={`tree-dot tree-dot-${kind}`} r={5} />
             {kind === "failed" && <path class="tree-cross" d={crossAt(0, 0)} />}
           </svg>
@@ -204,7 +204,8 @@ function NodeView({ node, place: [x, y], width, label, chars, isSelected, onSele
   const { entry } = node;
   // Letters of labels are bold, and the text keeps some room beside them.
   const named = label === undefined ? "" : cut(inert(label), Math.floor(chars * 0.6));
-  const text = cut(inert(entry.preview), chars - Math.ceil(named.length * 1.15));
+  const tool = cut(inert(entry.tool), Math.floor(chars * 0.4));
+  const text = cut(inert(entry.preview), chars - Math.ceil(named.length * 1.15) - tool.length);
   return (
     <g class={node.isActive ? "tree-node tree-active" : "tree-node"} data-entry={entry.id} data-selected={isSelected || undefined} onClick={() => onSelect(node)} onDblClick={() => onOpen(node)}>
       <rect class="tree-target" x={x - 12} y={y - ROW_HEIGHT / 2} width={width - 16} height={ROW_HEIGHT} rx={6} />
@@ -215,6 +216,7 @@ function NodeView({ node, place: [x, y], width, label, chars, isSelected, onSele
         <svg x={x + 14} y={y - ROW_HEIGHT / 2} width={width - LANE_PADDING} height={ROW_HEIGHT}>
           <text y={ROW_HEIGHT / 2 + 4}>
             {named !== "" && <tspan class="tree-label">{`${named} `}</tspan>}
+            {tool !== "" && <tspan class="tree-tool">{`${tool} `}</tspan>}
             {text}
           </text>
         </svg>
@@ -240,6 +242,7 @@ interface MinimapProps {
   onMove: (x: number, y: number) => void;
 }
 
+/** In its own units; `tree.css` says how large it is drawn. */
 const MAP_WIDTH = 120;
 const MAP_HEIGHT = 150;
 /** What is smaller on the map than this could not be seen. */
@@ -252,12 +255,12 @@ function Minimap({ layout, laneWidth, camera, size, onMove }: MinimapProps) {
   const scaleY = MAP_HEIGHT / Math.max(1, layout.depth);
   const move = (event: MouseEvent) => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
-    const lane = (event.clientX - box.left) / scaleX;
-    const depth = (event.clientY - box.top) / scaleY;
+    const lane = ((event.clientX - box.left) / box.width) * Math.max(1, layout.lanes);
+    const depth = ((event.clientY - box.top) / box.height) * Math.max(1, layout.depth);
     onMove(lane * laneWidth - size.width / camera.scale / 2, depth * ROW_HEIGHT - size.height / camera.scale / 2);
   };
   return (
-    <svg class="tree-map" width={MAP_WIDTH} height={MAP_HEIGHT} aria-hidden="true" onClick={move} onPointerDown={(event) => event.stopPropagation()}>
+    <svg class="tree-map" viewBox={`0 0 ${MAP_WIDTH} ${MAP_HEIGHT}`} aria-hidden="true" onClick={move} onPointerDown={(event) => event.stopPropagation()}>
       {lines.map(({ lane, from, to, isActive }) => (
         <path key={`${lane}/${from}`} class={isActive ? "tree-active" : ""} d={`M${(lane + 0.5) * scaleX} ${from * scaleY}v${Math.max(MAP_LENGTH_MIN, (to + 1 - from) * scaleY)}`} />
       ))}

@@ -14,6 +14,8 @@ export interface TreeEntry {
   /** A role, or `bookkeeping`. */
   kind: string;
   preview: string;
+  /** The tool whose result it is. */
+  tool: string;
   at: number;
   /** Whether a call failed, or a reply ended with an error. */
   hasFailed: boolean;
@@ -159,6 +161,11 @@ export class TreeSource {
       typeof label === "string" ? this.labels.set(target, label) : this.labels.delete(target);
     }
     const hasFailed = message?.is_error === true || message?.stop_reason === "error";
-    this.entries.set(id, { id, parent: parent ?? undefined, at, kind: message?.role ?? "bookkeeping", preview: previewOf(item), hasFailed });
+    this.entries.set(id, { id, parent: parent ?? undefined, at, kind: message?.role ?? "bookkeeping", preview: previewOf(item), tool: toolOf(message), hasFailed });
   }
+}
+
+/** The tool that a message is the result of, where its text does not say it. */
+function toolOf(message: Message | undefined): string {
+  return message?.role === "function_result" && message.content.length > 0 ? (message.function_id ?? "") : "";
 }

@@ -111,7 +111,10 @@ function Selected({ session, node, active, marked, onMark, label }: SelectedProp
     void attempt(() => sendJson("PUT", sessionPath(session, "entries", entry.id, "label"), text === "" ? {} : { label: text }));
   return (
     <>
-      <h2>{KINDS[entry.kind] ?? entry.kind}</h2>
+      <h2>
+        {KINDS[entry.kind] ?? entry.kind}
+        {entry.tool !== "" && <bdi class="muted"> {inert(entry.tool)}</bdi>}
+      </h2>
       <p class="muted">
         {clockTime(entry.at)} · entry {count(node.depth + 1)} of its branch
       </p>
@@ -179,7 +182,8 @@ function ComparedBranch({ title, session, nodes }: { title: string; session: str
       <ol class="tree-entries">
         {nodes.slice(0, COMPARED_MAX).map(({ entry }) => (
           <li key={entry.id}>
-            <a href={sessionHref(session, entry.id)}>{KINDS[entry.kind] ?? entry.kind}</a> <bdi>{inert(entry.preview)}</bdi>
+            <a href={sessionHref(session, entry.id)}>{KINDS[entry.kind] ?? entry.kind}</a> {entry.tool !== "" && <bdi class="muted">{inert(entry.tool)}: </bdi>}
+            <bdi>{inert(entry.preview)}</bdi>
           </li>
         ))}
       </ol>

@@ -63,7 +63,7 @@ export function shortDate(day: string): string {
   return dayOfUtc.format(Date.parse(`${day}T00:00:00Z`));
 }
 
-function shortDay(ms: number, now: number): string {
+export function shortDay(ms: number, now: number = Date.now()): string {
   const isThisYear = new Date(ms).getFullYear() === new Date(now).getFullYear();
   return (isThisYear ? dayOfYear : fullDay).format(ms);
 }
