@@ -182,7 +182,7 @@ fn malformed(detail: &str, path: &str) -> Problem {
 
 /// The decoder's message, which ends with the member that it is about, with all that is known of the place: `usage.input` and
 /// not only `usage`.
-fn with_whole_place(detail: &str, path: &str) -> String {
+pub(super) fn with_whole_place(detail: &str, path: &str) -> String {
     let Some((main, member)) = detail.strip_suffix('`').and_then(|text| text.rsplit_once(", in `"))
     else {
         return detail.to_owned();
