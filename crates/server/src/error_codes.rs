@@ -245,7 +245,7 @@ const HTTP_ERRORS: &[ErrorCode] = &[
     code(
         "http/unknown_member",
         &[400],
-        "The body has a member that the operation does not know. Nothing was done.",
+        "The request has a field that the operation does not know, in its body or its query. Nothing was done.",
         "Correct its name; `detail` says which known name is nearest. Or leave it out.",
     ),
     code("http/not_found", &[404], "There is nothing at this path.", "See `/docs` for the paths."),

@@ -51,7 +51,8 @@ async fn one_batch_creates_a_session_with_messages_documents_and_metadata() {
     let wrong =
         json!({"entries": [{"message": {"role": "user", "content": "x"}, "entri_id": "d"}]});
     let refused = client.post(path, wrong).await;
-    assert_eq!(refused.problem(400), "session/malformed_request");
+    assert_eq!(refused.problem(400), "http/unknown_member");
+    assert_eq!(refused.json()["errors"][0]["path"], "/entries/0/entri_id");
     assert!(refused.json()["detail"].as_str().unwrap().contains("did you mean `entry_id`?"));
     let absent = client.post("/v1/sessions/none/entries", user("x")).await;
     assert_eq!(absent.problem(404), "session/not_found");
