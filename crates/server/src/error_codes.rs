@@ -121,7 +121,7 @@ const HTTP_ERRORS: &[ErrorCode] = codes! {
     "guard/proxy_not_trusted" [403] "A proxy passed the request on to a server without tokens."
         "Make a token with `bough token create`. If whoever reaches the proxy may do everything, add its address to `allow.proxies`.";
     "http/bad_request" [400] "The request cannot be read." "Correct the part that `detail` names.";
-    "http/unknown_member" [400] "The body has a member that the operation does not know. Nothing was done."
+    "http/unknown_member" [400] "The request has a field that the operation does not know, in its body or its query. Nothing was done."
         "Correct its name; `detail` says which known name is nearest. Or leave it out.";
     "http/not_found" [404] "There is nothing at this path." "See `/docs` for the paths.";
     "http/method_not_allowed" [405] "The path does not take this method." "Use one of those in the header `Allow`.";

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use bough_service::{
-    Function, TriggerType, WORKER_DESCRIPTION, WORKER_NAME, WORKER_VERSION, functions, schema_of,
+    EventKind, Function, TriggerType, WORKER_DESCRIPTION, WORKER_NAME, WORKER_VERSION, functions,
+    schema_of,
 };
 use serde_json::{Value, json};
 
@@ -123,7 +124,7 @@ fn describe_answer(page: &mut String, schema: &Value) {
 fn named_types() -> BTreeMap<String, Value> {
     let functions =
         functions().iter().flat_map(|one| [one.request_schema(), one.response_schema()]);
-    let events = EventKind::ALL.into_iter().map(payload_schema);
+    let events = EventKind::ALL.into_iter().map(EventKind::payload_schema);
     let mut types = BTreeMap::new();
     for mut schema in functions.chain(events) {
         let definitions = schema.get_mut("definitions").and_then(Value::as_object_mut);

@@ -8,8 +8,7 @@ const DAMAGE_HINT: &str = "Run `bough verify` to see what is damaged, and `bough
 /// Who holds a session that another recorder of this process records.
 pub(crate) const ANOTHER_RECORDER: &str = "another recorder";
 
-const RECORDER_HINT: &str =
-    "Continue that recording by its recording_id and end its loop; it is dropped when nothing came for 15 minutes.";
+const RECORDER_HINT: &str = "Continue that recording by its recording_id and end its loop; it is dropped when nothing came for 15 minutes.";
 
 /// A row for each error: its code, its status, and the next step.
 macro_rules! facts {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::body_lines::{BodyLines, LineError, lines_of};
 use super::fields::fields;
-use super::names::{check_names, with_nearest};
+use super::names::{UNKNOWN_MEMBER, check_names, with_nearest};
 use super::plain_words::plain;
 use crate::limits::DELTA_LINE_BYTES_MAX;
 use crate::shutdown::Shutdown;
@@ -144,9 +144,8 @@ fn read_line(text: &[u8]) -> Result<DeltaLine, (&'static str, String)> {
         Err(error) if !error.inner().is_data() => Err(("http/bad_request", NOT_JSON.to_owned())),
         Err(error) => {
             let (words, place) = (plain(&error.inner().to_string()), error.path().to_string());
-            let named = with_nearest(&words);
-            if named != words {
-                return Err(("http/unknown_member", named));
+            if let Some(named) = with_nearest(&words) {
+                return Err((UNKNOWN_MEMBER, named));
             }
             let of_member = words.strip_prefix("it ").filter(|_| !place.starts_with(['.', '?']));
             let words = of_member.map(|rest| format!("`{place}` {rest}")).unwrap_or(words);

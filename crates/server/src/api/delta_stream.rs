@@ -120,11 +120,17 @@ impl Feed {
 
     /// Makes lines durable and acknowledges them.
     async fn take_batch(&mut self, batch: Vec<DeltaLine>) -> Result<Option<End>, ServiceError> {
-        for (line, count) in joined(batch) {
+        let mut lines = joined(batch).into_iter();
+        while let Some((line, count)) = lines.next() {
             let (answer, is_end) = self.take_line(line).await?;
             let text = format!("{answer}\n").repeat(count);
             if self.acknowledge.send(Bytes::from(text)).await.is_err() {
                 return Ok(Some(if is_end { End::Finished } else { End::Unfinished }));
+            }
+            if is_end && lines.len() > 0 {
+                // A line after the end is refused as any delta of a finished message.
+                let (entry, revision) = (self.entry_id.to_string(), self.revision);
+                return Err(ServiceError::NotStreaming { entry, revision });
             }
             if is_end {
                 return Ok(Some(End::Finished));
@@ -140,6 +146,7 @@ impl Feed {
             words.insert("entry_id".to_owned(), json!(self.entry_id));
             let request: FinishMessageRequest = CallRequest::from(Value::Object(words)).parse()?;
             let done = self.app.service.finish_message(scope, request).await?;
+            self.revision = done.revision;
             return Ok((
                 json!({ "revision": done.revision, "stop_reason": done.stop_reason }),
                 true,

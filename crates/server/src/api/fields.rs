@@ -5,7 +5,7 @@ use bough_session::LimitError;
 use serde_json::{Map, Value};
 
 use super::bounds::{check_length, check_members};
-use super::names::nearest;
+use super::names::{UNKNOWN_MEMBER, nearest};
 use super::problem::Problem;
 
 /// One field of a request.
@@ -113,9 +113,15 @@ pub(crate) enum QueryError {
 
 impl From<QueryError> for Problem {
     fn from(error: QueryError) -> Self {
-        match error {
-            QueryError::TooLong(limit) => ServiceError::from(limit).into(),
-            other => Self::bad_request(other.to_string(), "See /docs for the parameters."),
+        if let QueryError::TooLong(limit) = error {
+            return ServiceError::from(limit).into();
+        }
+        let detail = error.to_string();
+        let problem = Self::bad_request(&*detail, "See /docs for the parameters.");
+        match &error {
+            QueryError::Unknown { name, .. } => problem.with_code(UNKNOWN_MEMBER).at(name, &detail),
+            QueryError::Type { name, .. } | QueryError::Twice { name } => problem.at(name, &detail),
+            QueryError::TooMany | QueryError::TooLong(_) => problem,
         }
     }
 }

@@ -8,6 +8,10 @@ use super::problem::Problem;
 /// How similar two names must be, of 1, for one to be suggested for the other.
 const ALIKE: f64 = 0.6;
 
+/// The code of a request with a name that is not known.
+pub(super) const UNKNOWN_MEMBER: &str = "http/unknown_member";
+pub(super) const UNKNOWN_HINT: &str = "Correct the name, or leave it out; /docs lists the fields.";
+
 /// Refuses a request with a member that its function does not have. If a misspelt `expected_leaf` were ignored, the
 /// write would have no condition.
 pub(crate) fn check_names(
@@ -22,8 +26,7 @@ pub(crate) fn check_names(
 
 fn unknown_member<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Problem {
     let detail = words(name, known);
-    let hint = "Correct the name, or leave it out; /docs lists the fields.";
-    Problem::bad_request(detail.clone(), hint).with_code("http/unknown_member").at(name, &detail)
+    Problem::bad_request(detail.clone(), UNKNOWN_HINT).with_code(UNKNOWN_MEMBER).at(name, &detail)
 }
 
 fn words<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
@@ -41,13 +44,11 @@ pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
     (best.0 >= ALIKE).then_some(best.1)
 }
 
-/// The decoder's message about an unknown member, with the name that is probably meant.
-pub(crate) fn with_nearest(detail: &str) -> String {
-    let mut quoted = detail.split('`').skip(1).step_by(2);
-    match quoted.next() {
-        Some(name) if detail.starts_with("unknown field") => words(name, quoted),
-        _ => detail.to_owned(),
-    }
+/// The decoder's message about an unknown member, with the name that is probably meant; `None` if the message is about
+/// something else.
+pub(crate) fn with_nearest(detail: &str) -> Option<String> {
+    let mut quoted = detail.strip_prefix("unknown field")?.split('`').skip(1).step_by(2);
+    Some(words(quoted.next()?, quoted))
 }
 
 #[cfg(test)]
@@ -63,7 +64,7 @@ mod tests {
         assert_eq!(find("mesage"), Some("message"));
         assert_eq!(find("zzz"), None);
         let decoder = "unknown field `entri_id`, expected one of `entry_id`, `message`";
-        assert!(with_nearest(decoder).ends_with("did you mean `entry_id`?"));
-        assert_eq!(with_nearest("missing field `x`"), "missing field `x`");
+        assert!(with_nearest(decoder).unwrap().ends_with("did you mean `entry_id`?"));
+        assert_eq!(with_nearest("missing field `x`"), None);
     }
 }

@@ -1,9 +1,15 @@
 //! Rewrites the decoder's messages in words of JSON: they name Rust's types, which a caller that sends JSON does not
 //! know.
 
+/// Between the place of an event and what is wrong with it.
+pub(super) const NOT_AN_EVENT: &str = " is not an event: ";
+
 /// The error of a request in plain words. Messages that are not the decoder's stay as they are.
 pub(crate) fn plain(detail: &str) -> String {
     let detail = without_position(detail);
+    if let Some((place, why)) = detail.split_once(NOT_AN_EVENT) {
+        return format!("{place}{NOT_AN_EVENT}{}", plain(why));
+    }
     if let Some((before, inner, after)) = in_brackets(detail) {
         return format!("{before}({}){after}", plain(inner)).replace("`` must", "it must");
     }
@@ -57,7 +63,8 @@ fn kind(expected: &str) -> &str {
         "u8" | "u16" | "u32" | "u64" | "usize" | "a nonzero u64" => "a whole number, 0 or more",
         "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
         "f32" | "f64" => "a number",
-        "a map" | "map" => "an object",
+        "a map" | "map" | "struct variant" | "newtype variant" => "an object",
+        "unit variant" => "a text",
         "a sequence" | "sequence" => "a list",
         "a boolean" => "`true` or `false`",
         "variant identifier" | "string or map" => "one of the known words",
@@ -77,7 +84,8 @@ fn kind(expected: &str) -> &str {
 /// The JSON name of the found value.
 fn found(met: &str) -> String {
     match met {
-        "map" => "an object".to_owned(),
+        "map" | "struct variant" | "newtype variant" => "an object".to_owned(),
+        "unit variant" => "a text".to_owned(),
         "sequence" => "a list".to_owned(),
         "unit value" | "null" | "Option value" => "`null`".to_owned(),
         _ => {

@@ -7,7 +7,7 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
-use super::names::with_nearest;
+use super::names::{UNKNOWN_HINT, UNKNOWN_MEMBER, with_nearest};
 use super::plain_words::plain;
 use crate::error_codes::{error_code, page_of};
 use crate::guard::Refusal;
@@ -131,7 +131,7 @@ impl Problem {
 impl From<ServiceError> for Problem {
     fn from(error: ServiceError) -> Self {
         if let ServiceError::Malformed { detail, path } = &error {
-            return malformed(&with_nearest(detail), path);
+            return malformed(detail, path);
         }
         let status = StatusCode::from_u16(error.http_status());
         let holder = match &error {
@@ -163,6 +163,11 @@ fn detail(error: &ServiceError) -> String {
 
 /// A request that is not of its type.
 fn malformed(detail: &str, path: &str) -> Problem {
+    if let Some(detail) = with_nearest(detail) {
+        let field = Some(FieldError { path: path.to_owned(), detail: detail.clone() }.into());
+        let problem = Problem::bad_request(detail, UNKNOWN_HINT).with_code(UNKNOWN_MEMBER);
+        return Problem { field, ..problem };
+    }
     let is_message = ["/message", "/entries"].iter().any(|field| path.starts_with(field));
     let missing = detail.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
     let path = match missing {
@@ -182,7 +187,7 @@ fn malformed(detail: &str, path: &str) -> Problem {
 
 /// The decoder's message, which ends with the member that it is about, with all that is known of the place: `usage.input` and
 /// not only `usage`.
-fn with_whole_place(detail: &str, path: &str) -> String {
+pub(super) fn with_whole_place(detail: &str, path: &str) -> String {
     let Some((main, member)) = detail.strip_suffix('`').and_then(|text| text.rsplit_once(", in `"))
     else {
         return detail.to_owned();

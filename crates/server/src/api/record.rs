@@ -19,7 +19,8 @@ use super::calls::take_stream;
 use super::conditions::refuse_key;
 use super::delta_lines::NOT_JSON;
 use super::fields::{Field, fields, from_query};
-use super::problem::Problem;
+use super::plain_words::{NOT_AN_EVENT, plain};
+use super::problem::{Problem, with_whole_place};
 use super::streamed::streamed;
 use crate::app::{App, Permit};
 use crate::guard::{Caller, Refusal};
@@ -137,10 +138,11 @@ impl Recording {
     /// A refusal in the terms of a request with lines.
     fn refused(&self, error: ServiceError) -> Problem {
         let ServiceError::Malformed { detail, path } = &error else { return error.into() };
-        let index = path.strip_prefix("/events/").and_then(|index| index.parse::<usize>().ok());
+        let place = path.strip_prefix("/events/").and_then(|place| place.split('/').next());
+        let index = place.and_then(|index| index.parse::<usize>().ok());
         let Some(index) = index else { return error.into() };
-        let why = detail.split_once(" is not an event: ").map_or(detail.as_str(), |(_, why)| why);
-        not_an_event(self.taken + index + 1, why)
+        let why = detail.split_once(NOT_AN_EVENT).map_or(detail.as_str(), |(_, why)| why);
+        not_an_event(self.taken + index + 1, &plain(&with_whole_place(why, path)))
     }
 
     async fn call(
@@ -167,7 +169,7 @@ fn event_of(number: usize, line: &[u8]) -> Result<RawJson, Problem> {
 /// Events are counted over the whole body: in which pieces it arrived is nothing that its sender knows.
 fn not_an_event(number: usize, why: &str) -> Problem {
     Problem::bad_request(
-        format!("line {number} of the body, empty ones not counted, is not an event: {why}"),
+        format!("line {number} of the body, empty ones not counted,{NOT_AN_EVENT}{why}"),
         "Send one event a line; GET /v1/record/{recording_id} says which are recorded.",
     )
 }

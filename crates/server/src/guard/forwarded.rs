@@ -7,15 +7,23 @@ use http::{HeaderMap, Version};
 use crate::net::Peer;
 
 /// Headers that a proxy adds.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 17] = [
     "cf-connecting-ip",
+    "do-connecting-ip",
     "fastly-client-ip",
+    "fly-client-ip",
     "forwarded",
+    "forwarded-for",
     "true-client-ip",
     "via",
+    "x-appengine-user-ip",
+    "x-azure-clientip",
     "x-client-ip",
     "x-cluster-client-ip",
     "x-envoy-external-address",
+    "x-forwarded",
+    "x-original-forwarded-for",
+    "x-proxyuser-ip",
     "x-real-ip",
 ];
 /// The prefix of the other headers.

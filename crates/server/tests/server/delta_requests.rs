@@ -132,6 +132,24 @@ async fn what_cannot_be_taken_is_said_in_the_answer() {
     assert_eq!(none.problem(404), "session/entry_not_found");
 }
 
+/// What comes after the end is refused like any delta of a finished message, so that no line is without an answer.
+#[tokio::test]
+async fn a_line_after_the_end_is_refused() {
+    let test = TestServer::in_memory().await;
+    let client = test.client();
+    begin(&client).await;
+    let mut request = client.deltas(DELTAS).await;
+    let lines = ["{\"block\":0,\"text\":\"x\"}", "{\"finish\":{}}", "{\"block\":0,\"text\":\"y\"}"];
+    request.send(&format!("{}\n", lines.join("\n"))).await;
+    assert_eq!(answer(&mut request).await, json!({"revision": 1}));
+    assert_eq!(answer(&mut request).await, json!({"revision": 2, "stop_reason": "end"}));
+    let error = answer(&mut request).await["error"].clone();
+    assert_eq!((&error["status"], &error["code"]), (&json!(409), &json!("session/not_streaming")));
+    assert_eq!(error["data"]["revision"], 2);
+    assert_eq!(request.line().await, None);
+    assert_eq!(text(&client).await, "x");
+}
+
 /// A line that is no delta is named, with what is wrong with it and not the parser's words.
 #[tokio::test]
 async fn a_line_that_is_no_delta_is_told_in_words_of_json() {

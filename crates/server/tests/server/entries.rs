@@ -51,10 +51,38 @@ async fn one_batch_creates_a_session_with_messages_documents_and_metadata() {
     let wrong =
         json!({"entries": [{"message": {"role": "user", "content": "x"}, "entri_id": "d"}]});
     let refused = client.post(path, wrong).await;
-    assert_eq!(refused.problem(400), "session/malformed_request");
+    assert_eq!(refused.problem(400), "http/unknown_member");
+    assert_eq!(refused.json()["errors"][0]["path"], "/entries/0/entri_id");
     assert!(refused.json()["detail"].as_str().unwrap().contains("did you mean `entry_id`?"));
     let absent = client.post("/v1/sessions/none/entries", user("x")).await;
     assert_eq!(absent.problem(404), "session/not_found");
+}
+
+/// The place of an entry is part of its content: the same id at another place is another entry.
+#[tokio::test]
+async fn the_same_entry_below_another_parent_is_refused() {
+    let test = TestServer::in_memory().await;
+    let client = test.client();
+    let path = "/v1/sessions/s/entries";
+    let entry = |id: &str, parent: Option<Value>| {
+        let mut body =
+            json!({"create": true, "entry_id": id, "message": {"role": "user", "content": "x"}});
+        body.as_object_mut().unwrap().extend(parent.map(|parent| ("parent_id".to_owned(), parent)));
+        body
+    };
+    client.post(path, entry("a", None)).await.ok();
+    let made = client.post(path, entry("b", Some(json!("a")))).await.ok();
+    // Without a parent the request says nothing of the place; it is a repetition wherever the leaf is by now.
+    for again in [Some(json!("a")), None] {
+        let replayed = client.post(path, entry("b", again)).await;
+        assert_eq!(replayed.header("idempotency-replayed"), Some("true"));
+        assert_eq!(replayed.ok(), made);
+    }
+    let root = client.post(path, entry("b", Some(Value::Null))).await;
+    assert_eq!(root.problem(422), "session/other_content");
+    client.post(path, entry("c", None)).await.ok();
+    let other = client.post(path, entry("b", Some(json!("c")))).await;
+    assert_eq!(other.problem(422), "session/other_content");
 }
 
 #[tokio::test]

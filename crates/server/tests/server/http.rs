@@ -150,7 +150,7 @@ async fn what_is_wrong_is_a_problem_with_a_code_and_a_hint() {
     };
     check(client.get("/v1/nothing").await, 404, "http/not_found");
     check(client.post("/v1/search", json!({})).await, 405, "http/method_not_allowed");
-    check(client.get("/v1/sessions?limt=1").await, 400, "http/bad_request");
+    check(client.get("/v1/sessions?limt=1").await, 400, "http/unknown_member");
     check(client.get("/v1/sessions?limit=x").await, 400, "http/bad_request");
     check(client.get("/v1/sessions?status=odd").await, 400, "session/malformed_request");
     check(client.send("POST", "/v1/sessions", Some("{".to_owned())).await, 400, "http/bad_request");
@@ -247,7 +247,13 @@ async fn a_member_that_nobody_knows_is_refused_with_the_name_that_is_meant() {
         assert!(detail.contains("did you mean `expected_leaf`?"), "{function}: {detail}");
     }
     let query = client.post("/v1/call/session::get?session_id=x", json!({"session_id": id})).await;
+    assert_eq!(query.problem(400), "http/unknown_member");
+    let query = client.get(&format!("/v1/sessions/{id}/messages?limt=5")).await;
+    assert_eq!(query.problem(400), "http/unknown_member");
+    assert_eq!(query.json()["errors"][0]["path"], "/limt");
+    let query = client.get(&format!("/v1/sessions/{id}/messages?limit=five")).await;
     assert_eq!(query.problem(400), "http/bad_request");
+    assert_eq!(query.json()["errors"][0]["path"], "/limit");
     let page = client.get(&format!("/v1/sessions/{id}/messages")).await.ok();
     assert_eq!(page["messages"], json!([]), "nothing was appended");
     // On the bus an engine adds members of its own.

@@ -132,12 +132,49 @@ async fn a_line_that_is_no_event_is_named() {
     let refused = recorder(&test).send("POST", "/v1/record", Some(body(&events))).await;
     let line = format!("line {} of the body", events.len());
     assert!(refused.text.contains(&line), "{}", refused.text);
-    assert!(refused.text.contains("missing field `loop_id`"), "{}", refused.text);
+    assert!(refused.text.contains("`loop_id` is missing"), "{}", refused.text);
     let wrong = recorder(&test).send("POST", "/v1/record", Some("{oops\n".to_owned())).await;
     assert_eq!(wrong.problem(400), "http/bad_request");
     assert!(wrong.text.contains("line 1 of the body"), "{}", wrong.text);
     assert!(wrong.text.contains("it is not JSON; each line is one JSON object"), "{}", wrong.text);
     assert!(!wrong.text.contains("column"), "{}", wrong.text);
+}
+
+/// What is wrong with an event is said in words of JSON, with its field.
+#[tokio::test]
+async fn the_field_of_an_event_that_is_wrong_is_named() {
+    let test = TestServer::in_memory().await;
+    let start = |member: &str| {
+        format!(
+            r#"{{"type":"AgentStart","agent_id":"a","session_id":"s",{member},"timestamp":"2026-01-01T00:00:00Z"}}"#
+        )
+    };
+    for (event, detail, path) in [
+        (start(r#""loop_id":7"#), "`loop_id` must be a string, not `7`", "/loop_id"),
+        (
+            start(r#""loop_id":"s.1","continuation_kind":"Rerun""#),
+            "`continuation_kind` must be an object, not a text",
+            "/continuation_kind",
+        ),
+        (
+            r#"{"loop_id":7,"type":"TurnStart"}"#.to_owned(),
+            "`loop_id` must be a string, not `7`",
+            "/loop_id",
+        ),
+    ] {
+        let line = recorder(&test).send("POST", "/v1/record", Some(format!("{event}\n"))).await;
+        assert_eq!(line.problem(400), "http/bad_request");
+        assert!(line.text.contains(detail), "{}", line.text);
+        let event: Value = serde_json::from_str(&event).unwrap();
+        let call = test.client().post("/v1/record/r", json!({"events": [event]})).await;
+        assert_eq!(call.problem(400), "session/malformed_request");
+        assert!(
+            call.text.contains(&format!("`events[0]` is not an event: {detail}")),
+            "{}",
+            call.text
+        );
+        assert_eq!(call.json()["errors"][0]["path"], format!("/events/0{path}"));
+    }
 }
 
 /// The members that this version does not know, the order of all of them and the spelling of numbers come back.

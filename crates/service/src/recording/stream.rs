@@ -11,6 +11,7 @@ use crate::api::{RecordResponse, RecordingNotice};
 use crate::error::ServiceError;
 use crate::limits::{RECORDING_LOOPS_REMEMBERED_MAX, RECORDING_NOTICES_MAX};
 use crate::lock::lock;
+use crate::request::{why_not, without_position};
 
 /// A recorder and the progress of its stream.
 pub(super) struct RecordingStream {
@@ -37,19 +38,20 @@ pub(super) struct Recorded {
     notices: Notices,
 }
 
-/// Without line and column: an event is one line, and its column means nothing to the caller.
-fn not_an_event(index: usize, error: &serde_json::Error) -> ServiceError {
-    let text = error.to_string();
-    let why = text.rsplit_once(" at line ").map_or(text.as_str(), |(why, _)| why);
+/// Why JSON is not an event, with the field that is wrong, if its place is known.
+fn not_an_event(index: usize, event: &str, error: &serde_json::Error) -> ServiceError {
+    let told = why_not::<AgentEvent>(event, "type");
+    let (why, path) = told.unwrap_or_else(|| (without_position(error), String::new()));
     let detail = format!("`events[{index}]` is not an event: {why}");
-    ServiceError::Malformed { detail, path: format!("/events/{index}") }
+    ServiceError::Malformed { detail, path: format!("/events/{index}{path}") }
 }
 
 impl NewEvents {
     /// Understands all events, or refuses the request.
     pub(super) fn read(after: Option<u64>, events: &[RawJson]) -> Result<Self, ServiceError> {
         let read = events.iter().enumerate().map(|(index, event)| {
-            AgentEvent::from_line(event.get()).map_err(|error| not_an_event(index, &error))
+            let read = AgentEvent::from_line(event.get());
+            read.map_err(|error| not_an_event(index, event.get(), &error))
         });
         Ok(Self { after, events: read.collect::<Result<_, _>>()? })
     }

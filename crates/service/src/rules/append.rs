@@ -280,7 +280,7 @@ impl AppendEntries {
             if let Some(there) = &there
                 && self.refuses_other_content
                 && there.digest.is_some()
-                && there.digest != entry.digest
+                && (there.digest != entry.digest || entry.parent.is_other(there.parent_id.as_ref()))
             {
                 return Err(ServiceError::OtherContent { what: format!("entry {}", entry.id) });
             }

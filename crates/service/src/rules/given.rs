@@ -38,6 +38,15 @@ pub(crate) enum GivenParent {
 }
 
 impl GivenParent {
+    /// Whether the request names another parent than this one.
+    pub(crate) fn is_other(&self, parent: Option<&EntryId>) -> bool {
+        match self {
+            Self::EntryBefore => false,
+            Self::Nothing => parent.is_some(),
+            Self::Entry(given) => Some(given) != parent,
+        }
+    }
+
     /// For requests in which `null` means the default.
     pub(crate) fn or_entry_before(parent_id: Option<EntryId>) -> Self {
         parent_id.map_or(Self::EntryBefore, Self::Entry)

@@ -90,22 +90,16 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// The answers of a whole response: a list of at least one, each with a message under `inner` by `role`.
+    /// The answers of a whole response: a list of at least one.
     pub(super) fn answers(
         &self,
         key: &str,
-        inner: &str,
-        role: &str,
         each: impl Fn(&Self) -> Result<(), FormatError>,
     ) -> Result<(), FormatError> {
         if self.members.get(key).and_then(list).is_some_and(|items| items.is_empty()) {
             return Err(self.wrong(key, "a list of at least one"));
         }
-        self.list(key, |answer| {
-            let message = answer.object(inner)?;
-            message.one_of("role", &[role])?;
-            each(&message)
-        })
+        self.list(key, each)
     }
 
     /// A text, or a list of objects.

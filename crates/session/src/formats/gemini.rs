@@ -2,6 +2,9 @@
 //!
 //! Gemini need not give a call an id. A call without one is named by its function (`name`, then `name#2`), and so is
 //! its response, so that the two still find each other.
+//!
+//! A reply may have no content: when the question was blocked, or when the thoughts took all tokens. It is a message
+//! of the model without blocks.
 
 use std::collections::HashMap;
 
@@ -23,7 +26,7 @@ use super::{Codec, Format};
 use crate::members::UnknownMembers;
 use crate::{
     AgentMessage, AssistantMessage, Canonical, ContentBlock, FormatError, FunctionCallBlock,
-    ImageBlock, RawJson, StopReason, ThinkingBlock,
+    ImageBlock, LossReason, RawJson, StopReason, ThinkingBlock,
 };
 
 pub(super) const FORMAT: Format = Format::Gemini;
@@ -34,6 +37,8 @@ const RESPONSE: ResponseNames = ResponseNames {
     message: "content",
     first: "$candidate",
 };
+/// What the API says of the question, in place of candidates if it was blocked; also as Python programs write it.
+const FEEDBACK: [&str; 2] = ["promptFeedback", "prompt_feedback"];
 const SIGNATURE: &str = "thoughtSignature";
 /// The members with a call and with its response. What they keep holds a null `id` if they came without one.
 const CALL: &str = "functionCall";
@@ -48,16 +53,18 @@ impl Codec for Gemini {
     }
 
     fn check(&self, check: &Check<'_>) -> Result<(), FormatError> {
-        if check.has("candidates") {
-            return check.answers("candidates", "content", "model", check_content);
+        if !check.is_null(RESPONSE.answers) {
+            return check.answers(RESPONSE.answers, check_candidate);
         }
-        check_content(check)
+        if FEEDBACK.iter().any(|name| check.has(name)) { Ok(()) } else { check_content(check) }
     }
 
     fn to_canonical(&self, text: &str, entry_time: i64) -> Option<Canonical> {
         let members = Members::parse(text)?;
-        let message = if members.has("candidates") {
+        let message = if !members.is_null(RESPONSE.answers) {
             response(members, entry_time)?
+        } else if FEEDBACK.iter().any(|name| members.has(name)) {
+            blocked(members, entry_time)
         } else {
             content(members, entry_time)?
         };
@@ -80,7 +87,16 @@ impl Codec for Gemini {
     }
 
     fn input(&self, json: RawJson, mapping: &mut Mapping) -> Vec<RawJson> {
-        vec![first_in(&json, "candidates", "content", mapping).unwrap_or(json)]
+        let content = first_in(&json, RESPONSE.answers, RESPONSE.message, mapping);
+        let members = Members::parse(content.as_ref().unwrap_or(&json).get()).unwrap_or_default();
+        if !members.is_null("parts") {
+            return vec![content.unwrap_or(json)];
+        }
+        // No request may have a content without parts.
+        for (key, _) in members.into_unknown() {
+            mapping.note(format!("/{}", super::write::escaped(&key)), LossReason::NotInput);
+        }
+        Vec::new()
     }
 
     fn joins_results(&self) -> bool {
@@ -97,6 +113,18 @@ fn check_content(check: &Check<'_>) -> Result<(), FormatError> {
         check.one_of("role", &["user", "model", "function", "system"])?;
     }
     check.list("parts", |_| Ok(()))
+}
+
+fn check_candidate(candidate: &Check<'_>) -> Result<(), FormatError> {
+    if candidate.is_null(RESPONSE.message) {
+        return Ok(());
+    }
+    let content = candidate.object(RESPONSE.message)?;
+    if content.is_null("parts") {
+        return Ok(());
+    }
+    content.one_of("role", &["model"])?;
+    check_content(&content)
 }
 
 fn content(mut members: Members<'_>, timestamp: i64) -> Option<AgentMessage> {
@@ -129,18 +157,50 @@ fn content(mut members: Members<'_>, timestamp: i64) -> Option<AgentMessage> {
 }
 
 fn response(members: Members<'_>, timestamp: i64) -> Option<AgentMessage> {
-    let (mut response, message) = RESPONSE.read(members)?;
-    let AgentMessage::Assistant(mut reply) = content(message, timestamp)? else { return None };
+    let (mut response, message) = RESPONSE.read(members.in_camel_case())?;
+    response.first = response.first.in_camel_case();
+    let mut reply = match message {
+        Some(message) if !message.is_null("parts") => {
+            let AgentMessage::Assistant(reply) = content(message, timestamp)? else { return None };
+            reply
+        }
+        message => empty_reply(message.unwrap_or_default(), timestamp),
+    };
     reply.native_stop_reason = response.first.take_text("finishReason");
     match reply.native_stop_reason.as_deref().and_then(|word| STOP_WORDS.reason(word)) {
         // Gemini stops in the same way for a call.
         Some(StopReason::End) | None => {}
         Some(reason) => reply.stop_reason = reason,
     }
-    reply.model = response.members.take_text("modelVersion").unwrap_or_default();
-    reply.usage = response.members.take_object("usageMetadata").map(super::gemini_usage::read);
+    take_figures(&mut response.members, &mut reply);
     response.keep_in(&mut reply);
     Some(AgentMessage::Assistant(reply))
+}
+
+/// The answer to a question that was blocked: it has no candidate.
+fn blocked(members: Members<'_>, timestamp: i64) -> AgentMessage {
+    let mut members = members.in_camel_case();
+    let mut reply = empty_reply(Members::default(), timestamp);
+    reply.stop_reason = StopReason::Error;
+    take_figures(&mut members, &mut reply);
+    RESPONSE.keep_in(members, &mut reply);
+    AgentMessage::Assistant(reply)
+}
+
+/// A reply whose content has no parts.
+fn empty_reply(mut content: Members<'_>, timestamp: i64) -> AssistantMessage {
+    content.take_word("role", "model");
+    AssistantMessage {
+        unknown: kept(FORMAT, content),
+        ..AssistantMessage::new(Vec::new(), PROVIDER.to_owned(), String::new(), timestamp)
+    }
+}
+
+/// The model and the usage of a response.
+fn take_figures(response: &mut Members<'_>, reply: &mut AssistantMessage) {
+    reply.model = response.take_text("modelVersion").unwrap_or_default();
+    let usage = response.take_object("usageMetadata");
+    reply.usage = usage.map(|usage| super::gemini_usage::read(usage.in_camel_case()));
 }
 
 const STOP_WORDS: StopWords = StopWords {
@@ -181,7 +241,9 @@ fn part_of(
         if members.take_as("thought") == Some(true) {
             return ContentBlock::Thinking(ThinkingBlock {
                 text,
-                signature: members.take_text(SIGNATURE),
+                signature: members
+                    .take_text(SIGNATURE)
+                    .or_else(|| members.take_text("thought_signature")),
                 unknown: kept(FORMAT, members),
             });
         }
@@ -271,16 +333,27 @@ fn write_assistant(reply: &AssistantMessage, mapping: &mut Mapping) -> RawJson {
     lose_error(mapping, reply);
     let mut kept = mapping.kept("", &reply.unknown, &[]);
     let mut response = RESPONSE.take_kept(&mut kept);
-    let content = Object::with("role", "model").and("parts", parts).with_kept(kept);
-    if !is_reply(reply) {
+    let is_blocked = parts.is_empty()
+        && reply.native_stop_reason.is_none()
+        && FEEDBACK
+            .iter()
+            .any(|name| response.members.get(name).is_some_and(|said| !said.is_null()));
+    let is_reply = is_reply(reply) || is_blocked;
+    let parts = Some(parts).filter(|parts| !(is_reply && parts.is_empty()));
+    let content = Object::with("role", "model").and_some("parts", parts).with_kept(kept);
+    if !is_reply {
         return content;
     }
-    let first = Object::with(RESPONSE.message, content)
-        .and("finishReason", STOP_WORDS.word(reply, mapping));
+    let candidates = (!is_blocked).then(|| {
+        let first = Object::with(RESPONSE.message, content)
+            .and("finishReason", STOP_WORDS.word(reply, mapping));
+        response.answers(first)
+    });
     let usage = reply.usage.as_ref().map(|usage| super::gemini_usage::write(usage, mapping));
-    Object::with(RESPONSE.answers, response.answers(first))
+    Object::default()
+        .and_some(RESPONSE.answers, candidates)
         .and_some("usageMetadata", usage)
-        .and("modelVersion", &reply.model)
+        .and_some("modelVersion", Some(&reply.model).filter(|model| !model.is_empty()))
         .with_kept(response.members)
 }
 

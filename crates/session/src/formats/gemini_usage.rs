@@ -37,7 +37,8 @@ pub(super) fn write(usage: &Usage, mapping: &mut Mapping) -> RawJson {
     let output = usage.output.unwrap_or(0);
     let thought = usage.reasoning.map(|thought| thought.min(output));
     let mut object = Object::with("promptTokenCount", prompt);
-    object.put("candidatesTokenCount", output.saturating_sub(thought.unwrap_or(0)));
+    let answer = usage.output.map(|output| output.saturating_sub(thought.unwrap_or(0)));
+    object.put_some("candidatesTokenCount", answer);
     object.put_some("thoughtsTokenCount", thought);
     object.put_some("cachedContentTokenCount", usage.cache_read);
     object.put(TOTAL, prompt.saturating_add(output));

@@ -1,4 +1,7 @@
 //! Messages of OpenAI's Chat Completions API: those of a request, and the `chat.completion` object of a reply.
+//!
+//! Before there were tools, a message had one call, in `function_call`, and neither it nor its result had an id. Both
+//! are named by the function, so that they find each other.
 
 use serde_json::value::RawValue;
 
@@ -30,8 +33,14 @@ const RESPONSE: ResponseNames =
 /// The member with the function that is called, and the member in it with the arguments.
 const FUNCTION: (&str, &str) = ("function", "arguments");
 const CUSTOM: (&str, &str) = ("custom", "input");
+/// The member with the call of a message of before there were tools, and the mark of that call.
+const OLD_CALL: &str = "function_call";
+/// The role of its result.
+const OLD_RESULT: &str = "function";
 /// The mark of a text that is a refusal.
 const REFUSAL: &str = "refusal";
+/// The mark of a text that a reply speaks: its words are in `audio`.
+const SPOKEN: &str = "$spoken";
 
 const USAGE: Names = Names {
     format: FORMAT,
@@ -51,7 +60,11 @@ impl Codec for OpenaiChat {
 
     fn check(&self, check: &Check<'_>) -> Result<(), FormatError> {
         if check.has("choices") {
-            return check.answers("choices", "message", "assistant", check_message);
+            return check.answers(RESPONSE.answers, |choice| {
+                let message = choice.object(RESPONSE.message)?;
+                message.one_of("role", &["assistant"])?;
+                check_message(&message)
+            });
         }
         check_message(check)
     }
@@ -107,12 +120,15 @@ fn message(mut members: Members<'_>, timestamp: i64) -> Option<AgentMessage> {
     Some(match role.as_str() {
         "user" => user_message(FORMAT, content, timestamp, members),
         "assistant" => assistant(members, content, timestamp),
-        "tool" | "function" => AgentMessage::FunctionResult(FunctionResultMessage {
-            function_call_id: members.take_text("tool_call_id").unwrap_or_default(),
-            function_id: members.take_text("name").unwrap_or_default(),
-            unknown: kept(FORMAT, members),
-            ..FunctionResultMessage::new(String::new(), String::new(), content, timestamp)
-        }),
+        "tool" | OLD_RESULT => {
+            let name = members.take_text("name").unwrap_or_default();
+            let call = if role == OLD_RESULT { Some(name.clone()) } else { None };
+            let call = call.or_else(|| members.take_text("tool_call_id")).unwrap_or_default();
+            AgentMessage::FunctionResult(FunctionResultMessage {
+                unknown: kept(FORMAT, members),
+                ..FunctionResultMessage::new(call, name, content, timestamp)
+            })
+        }
         _ => system_message(content, timestamp, kept(FORMAT, members)),
     })
 }
@@ -126,9 +142,17 @@ fn assistant(
         let mark = Object::with(REFUSAL, true).into_members();
         content.push(ContentBlock::Text(TextBlock { text, unknown: kept_members(FORMAT, mark) }));
     }
+    let audio = members.get("audio").and_then(Members::of);
+    if content.is_empty()
+        && let Some(text) = audio.and_then(|audio| audio.text("transcript"))
+    {
+        let mark = Object::with(SPOKEN, true).into_members();
+        content.push(ContentBlock::Text(TextBlock { text, unknown: kept_members(FORMAT, mark) }));
+    }
     let calls = members.take_list("tool_calls").unwrap_or_default();
     content
         .extend(calls.into_iter().map(|raw| read_block(FORMAT, raw, |members| call(raw, members))));
+    content.extend(members.take_object(OLD_CALL).map(old_call));
     AgentMessage::Assistant(AssistantMessage {
         stop_reason: stop_reason_of(&content),
         unknown: kept(FORMAT, members),
@@ -138,7 +162,7 @@ fn assistant(
 
 fn completion(members: Members<'_>, timestamp: i64) -> Option<AgentMessage> {
     let (mut response, inner) = RESPONSE.read(members)?;
-    let AgentMessage::Assistant(mut reply) = message(inner, timestamp)? else { return None };
+    let AgentMessage::Assistant(mut reply) = message(inner?, timestamp)? else { return None };
     reply.native_stop_reason = response.first.take_text("finish_reason");
     let reason = reply.native_stop_reason.as_deref().and_then(|word| STOP_WORDS.reason(word));
     reply.stop_reason = reason.unwrap_or(reply.stop_reason);
@@ -211,6 +235,15 @@ fn call(raw: &RawValue, mut members: Members<'_>) -> ContentBlock {
     ContentBlock::FunctionCall(block)
 }
 
+fn old_call(mut function: Members<'_>) -> ContentBlock {
+    let name = function.take_text("name").unwrap_or_default();
+    let arguments = function.take_text(FUNCTION.1).map(|text| arguments_of(&text));
+    let mut block = FunctionCallBlock::new(name.clone(), name, arguments.unwrap_or_default());
+    let mark = Object::with(OLD_CALL, function.into_unknown());
+    block.unknown = kept_members(FORMAT, mark.into_members());
+    ContentBlock::FunctionCall(block)
+}
+
 fn write_plain(role: &str, message: &AgentMessage, mapping: &mut Mapping) -> RawJson {
     let (parts, _) = write_parts("", message.content(), mapping);
     let kept = mapping.kept("", message.unknown(), &[]);
@@ -221,8 +254,9 @@ fn write_result(result: &FunctionResultMessage, mapping: &mut Mapping) -> RawJso
     let (parts, _) = write_parts("", &result.content, mapping);
     mapping.lose_some("", "is_error", result.is_error.then_some(&()));
     let kept = mapping.kept("", &result.unknown, &[]);
+    let is_old = kept.get("role").is_some_and(|role| role.get() == "\"function\"");
     Object::with("role", "tool")
-        .and("tool_call_id", &result.function_call_id)
+        .and_some("tool_call_id", (!is_old).then_some(&result.function_call_id))
         .and_some("name", Some(&result.function_id).filter(|name| !name.is_empty()))
         .and("content", parts)
         .with_kept(kept)
@@ -230,7 +264,7 @@ fn write_result(result: &FunctionResultMessage, mapping: &mut Mapping) -> RawJso
 
 fn write_assistant(reply: &AssistantMessage, mapping: &mut Mapping) -> RawJson {
     let (parts, refusal) = write_parts("", &reply.content, mapping);
-    let calls = write_calls(reply, mapping);
+    let (calls, old_call) = write_calls(reply, mapping);
     lose_reply(mapping, reply, PROVIDER);
     lose_error(mapping, reply);
     let mut kept = mapping.kept("", &reply.unknown, &[]);
@@ -242,6 +276,7 @@ fn write_assistant(reply: &AssistantMessage, mapping: &mut Mapping) -> RawJson {
         )
         .and_some(REFUSAL, refusal)
         .and_some("tool_calls", Some(calls).filter(|calls| !calls.is_empty()))
+        .and_some(OLD_CALL, old_call)
         .with_kept(kept);
     if !is_reply(reply) {
         return message;
@@ -256,20 +291,25 @@ fn write_assistant(reply: &AssistantMessage, mapping: &mut Mapping) -> RawJson {
         .with_kept(response.members)
 }
 
-fn write_calls(reply: &AssistantMessage, mapping: &mut Mapping) -> Vec<RawJson> {
-    let mut calls = Vec::new();
+/// The calls, and the one that has no id.
+fn write_calls(reply: &AssistantMessage, mapping: &mut Mapping) -> (Vec<RawJson>, Option<RawJson>) {
+    let (mut calls, mut old_call) = (Vec::new(), None);
     for (at, block) in placed("", &reply.content) {
         let ContentBlock::FunctionCall(call) = block else { continue };
         let mut kept = mapping.kept(&at, &call.unknown, &[]);
         let is_custom = kept.get("type").is_some_and(|kind| kind.get() == "\"custom\"");
         let (key, arguments) = if is_custom { CUSTOM } else { FUNCTION };
         let function = Object::with("name", &call.function_id)
-            .and(arguments, arguments_text(&call.arguments, mapping))
-            .with_kept(take_members(&mut kept, key));
+            .and(arguments, arguments_text(&call.arguments, mapping));
+        if kept.get(OLD_CALL).is_some() {
+            old_call = Some(function.with_kept(take_members(&mut kept, OLD_CALL)));
+            continue;
+        }
+        let function = function.with_kept(take_members(&mut kept, key));
         let object = Object::with("id", &call.id).and("type", "function").and(key, function);
         calls.push(object.with_kept(kept));
     }
-    calls
+    (calls, old_call)
 }
 
 /// The parts of a content, and the refusal in it. Calls and results are written elsewhere.
@@ -304,6 +344,9 @@ fn write_part(
         ContentBlock::Text(block) => {
             if kept.remove(REFUSAL).is_some_and(|mark| typed(mark.raw()) == Some(true)) {
                 *refusal = Some(block.text.clone());
+                return None;
+            }
+            if kept.remove(SPOKEN).is_some() {
                 return None;
             }
             Object::with("type", "text").and("text", &block.text)

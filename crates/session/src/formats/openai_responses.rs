@@ -6,14 +6,14 @@
 use serde_json::value::RawValue;
 
 use super::block::{
-    PlainRole, arguments_of, arguments_text, is_reply, kept, kept_members, lose_error, lose_plain,
-    lose_reply, name_of, placed, plain_role, signature_is_ours, stop_reason_of, system_message,
-    whole_block,
+    PlainRole, arguments_of, arguments_text, image, is_reply, kept, kept_members, lose_error,
+    lose_plain, lose_reply, name_of, placed, plain_role, signature_is_ours, stop_reason_of,
+    system_message, whole_block,
 };
 use super::check::Check;
 use super::openai_parts::{self as parts, text_or_parts, write_parts};
 use super::openai_usage::Names;
-use super::read::{Members, list};
+use super::read::{Members, list, typed};
 use super::write::{Mapping, Object, members_of, own_members, to_json};
 use super::{Codec, Format};
 use crate::members::UnknownMembers;
@@ -27,6 +27,10 @@ const PROVIDER: &str = "openai";
 const ROLES: &[&str] = &["user", "assistant", "system", "developer"];
 /// The member that keeps those members of an item that its blocks do not have.
 const ITEM: &str = "$item";
+
+/// The item with a picture that the model made, and the member with the picture.
+const MADE_PICTURE: &str = "image_generation_call";
+const RESULT: &str = "result";
 
 const USAGE: Names = Names {
     format: FORMAT,
@@ -195,8 +199,25 @@ fn blocks_of(raw: &RawValue) -> Vec<ContentBlock> {
                 unknown: kept(FORMAT, members),
             })]
         }
+        MADE_PICTURE if members.text(RESULT).is_some() => vec![made_picture(members)],
         _ => vec![whole_block(FORMAT, raw, name_of(&kind, &members))],
     }
+}
+
+/// A picture that the model made. The item keeps its `type`, so that it is known when it is written.
+fn made_picture(mut members: Members<'_>) -> ContentBlock {
+    let data = members.take_text(RESULT).unwrap_or_default();
+    let made = members.text("output_format").unwrap_or_else(|| "png".to_owned());
+    let mut block = image(format!("image/{made}"), data);
+    block.unknown_mut().extend(kept(FORMAT, members));
+    block
+}
+
+/// Whether a picture is an item of its own.
+fn is_made_picture(block: &ContentBlock) -> bool {
+    let ContentBlock::Image(image) = block else { return false };
+    let kind = own_members(FORMAT, &image.unknown).remove("type");
+    kind.is_some_and(|kind| typed::<String>(kind.raw()).as_deref() == Some(MADE_PICTURE))
 }
 
 fn message_blocks(raw: &RawValue, mut members: Members<'_>) -> Vec<ContentBlock> {
@@ -286,7 +307,12 @@ fn write_items(reply: &AssistantMessage, mapping: &mut Mapping) -> Vec<RawJson> 
     let mut items = Vec::new();
     let mut open: Option<(UnknownMembers, Vec<RawJson>)> = None;
     for (at, block) in placed("", &reply.content) {
-        if let Some(part) = parts::write_part(&at, block, "output", mapping) {
+        let part = if is_made_picture(block) {
+            None
+        } else {
+            parts::write_part(&at, block, "output", mapping)
+        };
+        if let Some(part) = part {
             let (part, own) = split_item(part);
             if own.is_some() {
                 items.extend(open.take().map(close));
@@ -350,7 +376,8 @@ fn write_item(
             mapping.lose(at.to_owned());
             return None;
         }
-        ContentBlock::Text(_) | ContentBlock::Image(_) => return None,
+        ContentBlock::Image(image) => Object::with(RESULT, &image.data),
+        ContentBlock::Text(_) => return None,
     };
     Some(object.with_kept(kept))
 }

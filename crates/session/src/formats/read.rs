@@ -90,6 +90,16 @@ impl<'a> Members<'a> {
         Some(members)
     }
 
+    /// Whether a member is null or absent.
+    pub(super) fn is_null(&self, key: &str) -> bool {
+        self.get(key).is_none_or(|raw| raw.get() == "null")
+    }
+
+    /// The members by the names that an API writes: its Python library writes `snake_case` for `camelCase`.
+    pub(super) fn in_camel_case(self) -> Self {
+        Self(self.0.into_iter().map(|(key, value)| (camel_case(key), value)).collect())
+    }
+
     /// Whether nothing is left.
     pub(super) const fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -99,6 +109,18 @@ impl<'a> Members<'a> {
     pub(super) fn into_unknown(self) -> UnknownMembers {
         self.0.into_iter().map(|(key, value)| (key.into_owned(), value.into())).collect()
     }
+}
+
+fn camel_case(key: Cow<'_, str>) -> Cow<'_, str> {
+    let mut parts = key.split('_');
+    let (Some(first), true) = (parts.next(), key.contains('_')) else { return key };
+    let mut name = first.to_owned();
+    for part in parts {
+        let mut letters = part.chars();
+        name.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
+        name.push_str(letters.as_str());
+    }
+    name.into()
 }
 
 /// The items of a list.

@@ -37,20 +37,27 @@ pub(super) struct KeptResponse {
 }
 
 impl ResponseNames {
-    /// The response and the message in it; `None` if it has no message.
+    /// The response and the message in it, if its first answer has one; `None` if it has no answer.
     pub(super) fn read<'a>(
         &'static self,
         mut members: Members<'a>,
-    ) -> Option<(Response<'a>, Members<'a>)> {
+    ) -> Option<(Response<'a>, Option<Members<'a>>)> {
         let mut answers = members.take_list(self.answers)?;
         let mut first = Members::of(answers.first()?)?;
-        let message = first.take_object(self.message)?;
+        let message = first.take_object(self.message);
         let mut others = UnknownMembers::NONE;
         if answers.len() > 1 {
             answers.remove(0);
             others.set(self.answers, to_json(&answers));
         }
         Some((Response { names: self, members, first, others }, message))
+    }
+
+    /// Keeps with the reply the members of a response without answers.
+    pub(super) fn keep_in(&self, members: Members<'_>, reply: &mut AssistantMessage) {
+        let mut kept = UnknownMembers::NONE;
+        set_members(&mut kept, RESPONSE, &members.into_unknown());
+        reply.unknown = kept_members(self.format, kept);
     }
 
     /// Takes the members of the response out of what a message keeps.

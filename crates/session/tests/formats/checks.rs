@@ -48,6 +48,8 @@ fn a_fault_is_named_by_its_place() {
     refused(Format::Gemini, r#"{"role":"user","content":"x"}"#, "/parts");
     refused(Format::Gemini, r#"{"role":"assistant","parts":[]}"#, "/role");
     refused(Format::Gemini, r#"{"candidates":[]}"#, "/candidates");
+    refused(Format::Gemini, r#"{"candidates":null}"#, "/parts");
+    refused(Format::Gemini, r#"{"candidates":[{"content":7}]}"#, "/candidates/0/content");
     refused(
         Format::Gemini,
         r#"{"candidates":[{"content":{"parts":[]}}]}"#,

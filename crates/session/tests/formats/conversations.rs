@@ -41,8 +41,9 @@ fn without_envelope(format: Format, json: &str) -> Vec<Value> {
         Format::OpenaiResponses if object == Some("response") => {
             sample["output"].as_array().unwrap().clone()
         }
-        Format::Gemini if sample.get("candidates").is_some() => {
-            vec![sample["candidates"][0]["content"].clone()]
+        Format::Gemini if sample.get("parts").is_none() => {
+            let content = sample["candidates"][0]["content"].clone();
+            if content["parts"].is_null() { Vec::new() } else { vec![content] }
         }
         Format::Pi if kind == Some("message") => vec![sample["message"].clone()],
         _ => vec![sample],

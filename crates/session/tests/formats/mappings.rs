@@ -1,8 +1,8 @@
 //! Single messages: read and written in one format, and through another.
 
 use bough_session::{
-    AgentMessage, ContentBlock, Format, Loss, LossReason, RawJson, Role, conversation_to_format,
-    entry_to_format,
+    AgentMessage, ContentBlock, Format, Loss, LossReason, RawJson, Role, StopReason,
+    conversation_to_format, entry_to_format,
 };
 use serde_json::Value;
 
@@ -116,6 +116,50 @@ fn losses_are_named_by_their_place() {
     for pointer in pointers {
         assert!(json.pointer(pointer).is_some(), "{pointer} in {json}");
     }
+}
+
+/// A call without an id, as there were before tools, finds its result in the other formats.
+#[test]
+fn a_call_without_an_id_is_named_by_its_function() {
+    let call =
+        r#"{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}"#;
+    let result = r#"{"role":"function","name":"f","content":"15"}"#;
+    let read = |json: &str| message_of(Format::OpenaiChat, &RawJson::parse(json).unwrap());
+    let AgentMessage::Assistant(reply) = read(call) else { panic!("not a reply") };
+    assert_eq!(reply.stop_reason, StopReason::FunctionCall);
+    let calls = Facts::of(&[AgentMessage::Assistant(reply), read(result)], &[]);
+    assert_eq!(calls.calls, [("f".to_owned(), "f".to_owned(), serde_json::json!({}))]);
+    assert_eq!(calls.results["f"].0, "15");
+}
+
+/// What a reply speaks, and a picture that it made, are there in every format.
+#[test]
+fn what_a_reply_says_in_another_way_is_content() {
+    let read = |format: Format, json: &str| message_of(format, &RawJson::parse(json).unwrap());
+    let spoken = r#"{"role":"assistant","content":null,"audio":{"id":"a","transcript":"said"}}"#;
+    assert_eq!(read(Format::OpenaiChat, spoken).text(), "said");
+    let made =
+        r#"{"type":"image_generation_call","id":"i","status":"completed","result":"UklGRg=="}"#;
+    let facts = Facts::of(&[read(Format::OpenaiResponses, made)], &[]);
+    assert_eq!(facts.images, ["image/png;UklGRg=="]);
+}
+
+/// A reply that was blocked is an error, and the figures of the response count.
+#[test]
+fn a_reply_of_gemini_without_content_is_a_message() {
+    let read = |json: &str| message_of(Format::Gemini, &RawJson::parse(json).unwrap());
+    let of = |message: AgentMessage| match message {
+        AgentMessage::Assistant(reply) => {
+            (reply.stop_reason, reply.model, reply.usage.and_then(|usage| usage.input))
+        }
+        other => panic!("{other:?}"),
+    };
+    let blocked = r#"{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":9},"modelVersion":"g"}"#;
+    assert_eq!(of(read(blocked)), (StopReason::Error, "g".to_owned(), Some(9)));
+    let thought = r#"{"candidates":[{"content":{"role":"model"},"finishReason":"MAX_TOKENS"}],"usageMetadata":{"promptTokenCount":9},"modelVersion":"g"}"#;
+    assert_eq!(of(read(thought)), (StopReason::Length, "g".to_owned(), Some(9)));
+    let python = r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"Hi"}]},"finish_reason":"MAX_TOKENS"}],"usage_metadata":{"prompt_token_count":9},"model_version":"g"}"#;
+    assert_eq!(of(read(python)), (StopReason::Length, "g".to_owned(), Some(9)));
 }
 
 /// What a format adds to a message is listed too: a call that nobody made, and figures that nobody reported.

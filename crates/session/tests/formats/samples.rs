@@ -87,6 +87,15 @@ pub(crate) const SAMPLES: &[Sample] = &[
         Format::OpenaiChat,
         r#"{"role":"assistant","content":null,"tool_calls":[{"id":"call_3","type":"custom","custom":{"name":"code_exec","input":"print(1)"}}]}"#,
     ),
+    // The calls of before there were tools.
+    usual(
+        Format::OpenaiChat,
+        r#"{"role":"assistant","content":null,"function_call":{"name":"get_weather","arguments":"{\"city\": \"Paris\"}"}}"#,
+    ),
+    usual(
+        Format::OpenaiChat,
+        r#"{"role":"function","name":"get_weather","content":[{"type":"text","text":"15"}]}"#,
+    ),
     short(Format::OpenaiChat, r#"{"role":"tool","tool_call_id":"call_1","content":"15 degrees"}"#),
     usual(
         Format::OpenaiChat,
@@ -99,6 +108,10 @@ pub(crate) const SAMPLES: &[Sample] = &[
     usual(
         Format::OpenaiChat,
         r#"{"role":"assistant","content":"spoken","audio":{"id":"audio_1","data":"UklGRg==","expires_at":1,"transcript":"spoken"}}"#,
+    ),
+    usual(
+        Format::OpenaiChat,
+        r#"{"role":"assistant","content":null,"audio":{"id":"audio_2","data":"UklGRg==","expires_at":1,"transcript":"said"},"refusal":null}"#,
     ),
     // OpenAI Responses.
     short(Format::OpenaiResponses, r#"{"role":"user","content":"Tell me a story."}"#),
@@ -136,6 +149,10 @@ pub(crate) const SAMPLES: &[Sample] = &[
     ),
     usual(
         Format::OpenaiResponses,
+        r#"{"id":"resp_6","object":"response","status":"completed","model":"gpt-5","output":[{"type":"image_generation_call","id":"ig_1","status":"completed","background":"opaque","output_format":"webp","revised_prompt":"A cat.","result":"UklGRg=="},{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","annotations":[],"text":"A cat."}]}]}"#,
+    ),
+    usual(
+        Format::OpenaiResponses,
         r#"{"id":"resp_2","object":"response","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"model":"gpt-5","output":[],"usage":{"input_tokens":1,"input_tokens_details":{"cached_tokens":0},"output_tokens":5,"output_tokens_details":{"reasoning_tokens":5},"total_tokens":6}}"#,
     ),
     usual(
@@ -170,6 +187,29 @@ pub(crate) const SAMPLES: &[Sample] = &[
     usual(
         Format::Gemini,
         r#"{"role":"model","parts":[{"executableCode":{"language":"PYTHON","code":"print(1)"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1\n"}},{"text":"1"}]}"#,
+    ),
+    // Thoughts took all tokens; the reply was blocked; the question was blocked.
+    usual(
+        Format::Gemini,
+        r#"{"candidates":[{"content":{"role":"model"},"finishReason":"MAX_TOKENS","index":0}],"usageMetadata":{"promptTokenCount":9,"totalTokenCount":1032,"thoughtsTokenCount":1023,"candidatesTokenCount":0},"modelVersion":"gemini-2.5-flash","responseId":"kYz3"}"#,
+    ),
+    short(
+        Format::Gemini,
+        r#"{"candidates":[{"finishReason":"SAFETY","index":0,"safetyRatings":[{"category":"HARM_CATEGORY_HARASSMENT","probability":"HIGH","blocked":true}]}],"usageMetadata":{"promptTokenCount":9,"totalTokenCount":9},"modelVersion":"gemini-2.5-flash"}"#,
+    ),
+    short(Format::Gemini, r#"{"candidates":[{"content":{},"finishReason":"OTHER"}]}"#),
+    usual(
+        Format::Gemini,
+        r#"{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":9,"totalTokenCount":9},"modelVersion":"gemini-2.5-flash"}"#,
+    ),
+    // As Google's Python library writes replies.
+    short(
+        Format::Gemini,
+        r#"{"candidates":[{"content":{"parts":[{"text":"Hm.","thought":true,"thought_signature":"CpIB"},{"text":"Hi","thought":null,"function_call":null}],"role":"model"},"finish_reason":"STOP","index":0,"safety_ratings":null}],"prompt_feedback":null,"usage_metadata":{"prompt_token_count":5,"candidates_token_count":3,"thoughts_token_count":2,"total_token_count":10},"model_version":"gemini-2.5-flash"}"#,
+    ),
+    short(
+        Format::Gemini,
+        r#"{"candidates":null,"prompt_feedback":{"block_reason":"SAFETY"},"model_version":"gemini-2.5-flash"}"#,
     ),
     short(Format::Gemini, r#"{"parts":[{"text":"no role"}]}"#),
     usual(Format::Gemini, r#"{"role":"system","parts":[{"text":"Be brief."}]}"#),
