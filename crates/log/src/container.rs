@@ -8,7 +8,7 @@ use crate::error::{Damage, DamageKind, LogError, Result};
 use crate::format::Manifest;
 use crate::limits;
 use crate::record::{check_size, invalid};
-use bough_record::Incarnation;
+use bough_record::{Incarnation, hex};
 
 /// Folder of the live logs.
 pub(crate) const SESSIONS: &str = "sessions";
@@ -190,11 +190,7 @@ pub(crate) fn check_id(id: &str) -> Result<()> {
 }
 
 fn hex_digest(id: &str) -> String {
-    let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(id.as_bytes()) {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    hex(&Sha256::digest(id.as_bytes()))
 }
 
 /// The number in a segment's file name; `None` for names that we did not make.

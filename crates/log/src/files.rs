@@ -4,7 +4,7 @@ use bough_platform::{Access, Disk, File};
 
 use crate::container::Container;
 use crate::error::{Damage, DamageKind, Result, if_there};
-use crate::format::{Frame, FrameError, OffsetRow, decode_frame};
+use crate::format::{Frame, FrameError, Manifest, OffsetRow, decode_frame};
 use crate::sync::lock;
 
 /// Segment files that one log keeps open for reading.
@@ -40,6 +40,12 @@ impl Files {
         }
         open.push((number, Arc::clone(&file)));
         Ok(file)
+    }
+
+    /// Replaces the manifest. It is durable when the call returns.
+    pub(crate) fn write_manifest(&self, manifest: &Manifest) -> Result<()> {
+        let temp = self.container.temp("manifest.json")?;
+        Ok(self.disk.replace(&self.container.manifest()?, &temp, &manifest.encode()?)?)
     }
 
     /// The bytes of a frame's line, without its line break, believed only if they are what the row says.

@@ -10,7 +10,7 @@ use crate::limits;
 /// A ledger as it is on the disk.
 pub(crate) struct Ledger<'a> {
     disk: &'a dyn Disk,
-    container: &'a Container,
+    container: Container,
     pub(crate) events: Vec<LedgerEvent>,
     /// Where the lines begin that are not events.
     pub(crate) unreadable: Vec<u64>,
@@ -21,7 +21,8 @@ pub(crate) struct Ledger<'a> {
 }
 
 impl<'a> Ledger<'a> {
-    pub(crate) fn read(disk: &'a dyn Disk, container: &'a Container) -> Result<Self> {
+    pub(crate) fn read(disk: &'a dyn Disk, container: &Container) -> Result<Self> {
+        let container = container.clone();
         let found = if_there(disk.read_all(&container.ledger()?, limits::LEDGER_BYTES_MAX))?;
         // A ledger begins with its first event, so an empty file has lost it.
         let is_emptied = found.as_ref().is_some_and(Vec::is_empty);

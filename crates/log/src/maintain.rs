@@ -116,7 +116,7 @@ impl<F: Fold> Writer<F> {
             checkpoint: (shape == Shape::Tiny).then(|| Box::new(checkpoint)),
             ..maintainer.manifest.clone()
         };
-        self.write_manifest(&manifest)?;
+        self.files.write_manifest(&manifest)?;
         maintainer.manifest = manifest;
         if let Some(tables) = tables {
             tables.install(self)?;
@@ -232,12 +232,6 @@ impl<F: Fold> Writer<F> {
         disk.replace(&path, &temp, &bytes)?;
         // The temporary name was in another folder than the final one.
         Ok(disk.sync_dir(&self.files.container.dir)?)
-    }
-
-    pub(crate) fn write_manifest(&self, manifest: &Manifest) -> Result<()> {
-        let path = self.files.container.manifest()?;
-        let temp = self.files.container.temp("manifest.json")?;
-        Ok(self.files.disk.replace(&path, &temp, &manifest.encode()?)?)
     }
 
     fn checkpoint_numbers(&self) -> Result<Vec<u64>> {

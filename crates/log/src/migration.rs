@@ -13,7 +13,7 @@
 use bough_platform::{Lock, RelPath};
 
 use crate::container::{Container, TRASH, not_found};
-use crate::error::{LogError, Result};
+use crate::error::Result;
 use crate::format::{ActiveStore, LedgerEvent, Manifest, Pointer, StoreState};
 use crate::ledger::Ledger;
 use crate::load::{Horizon, Trust, load, read_manifest};
@@ -44,36 +44,36 @@ impl<F: Fold> LogStore<F> {
         Ok(Some(read_manifest(&self.files(container))?))
     }
 
+    fn read_ledger(&self, id: &str) -> Result<Ledger<'_>> {
+        Ledger::read(&*self.inner.platform.disk, &self.existing(id)?)
+    }
+
     /// The ledger of a log: every line that can be believed, in order.
     pub fn ledger(&self, id: &str) -> Result<Vec<LedgerEvent>> {
-        let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
-        Ok(Ledger::read(&*self.inner.platform.disk, &container)?.events)
+        Ok(self.read_ledger(id)?.events)
     }
 
     /// Adds an event to the ledger, in the place of a torn tail that a crash left; durable when it returns.
     pub fn record_event(&self, id: &str, event: &LedgerEvent) -> Result<()> {
-        let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
-        Ledger::read(&*self.inner.platform.disk, &container)?.append(event)
+        self.read_ledger(id)?.append(event)
     }
 
     /// Bytes of a torn tail of the ledger that a crash left.
     pub fn torn_ledger_bytes(&self, id: &str) -> Result<u64> {
-        let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
-        Ok(Ledger::read(&*self.inner.platform.disk, &container)?.torn_bytes())
+        Ok(self.read_ledger(id)?.torn_bytes())
     }
 
     /// Cuts off a torn tail of the ledger that a crash left; returns the number of its bytes. The caller knows that no
     /// process is adding to the ledger.
     pub fn repair_ledger(&self, id: &str) -> Result<u64> {
-        let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
-        Ledger::read(&*self.inner.platform.disk, &container)?.cut_torn_bytes()
+        self.read_ledger(id)?.cut_torn_bytes()
     }
 
     /// Moves the pointer: one rename of the manifest, under the writer's lock. Refused while anybody
     /// writes the log, and when the states are not ones that the contract allows.
     pub fn switch(&self, id: &str, switch: &Switch<'_>) -> Result<Manifest> {
         self.close(id)?;
-        let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
+        let container = self.existing(id)?;
         let lock = self.take_writer_lock(&container, id)?;
         let switched = self.switch_locked(&container, switch);
         lock.remove()?;
@@ -93,12 +93,7 @@ impl<F: Fold> LogStore<F> {
     fn switch_locked(&self, container: &Container, switch: &Switch<'_>) -> Result<Manifest> {
         let manifest = read_manifest(&self.files(container.clone()))?;
         if let Some(expected) = switch.head {
-            let files = self.files(container.clone());
-            let (trust, horizon) = (Trust::Checkpoint, Horizon::WholeTail);
-            let current = load::<()>(files, manifest.clone(), trust, horizon)?.state.head;
-            if current != expected {
-                return Err(LogError::Conflict { current });
-            }
+            self.expect_end(container, expected)?;
         }
         let state = manifest.state.go_through(switch.through)?;
         let switched = Manifest {
@@ -108,19 +103,13 @@ impl<F: Fold> LogStore<F> {
             previous: switch.previous.clone(),
             ..manifest
         };
-        self.put_manifest(container, &switched)?;
+        self.files(container.clone()).write_manifest(&switched)?;
         Ok(switched)
-    }
-
-    fn put_manifest(&self, container: &Container, manifest: &Manifest) -> Result<()> {
-        let disk = &self.inner.platform.disk;
-        let temp = container.temp("manifest.json")?;
-        Ok(disk.replace(&container.manifest()?, &temp, &manifest.encode()?)?)
     }
 
     /// Reads the segments of a log even while a V1 file answers for it.
     pub fn read_segments(&self, id: &str) -> Result<Reader<F>> {
-        let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
+        let container = self.existing(id)?;
         let files = self.files(container);
         let manifest = read_manifest(&files)?;
         Ok(Reader::read_only(load(files, manifest, Trust::Checkpoint, Horizon::WholeTail)?))
@@ -170,7 +159,7 @@ impl<F: Fold> LogStore<F> {
             deleted_at_ms: Some(self.inner.platform.clock.now_ms()),
             ..manifest
         };
-        self.put_manifest(&container, &filed)
+        self.files(container).write_manifest(&filed)
     }
 }
 
@@ -182,7 +171,7 @@ mod tests {
     use bough_testkit::{SimClock, SimDisk, SimEntropy};
 
     use super::*;
-    use crate::{Envelope, Maintenance, Options, StagedLog};
+    use crate::{Envelope, LogError, Maintenance, Options, StagedLog};
 
     fn store(disk: &SimDisk) -> LogStore {
         let platform = Platform {

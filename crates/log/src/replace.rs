@@ -11,7 +11,7 @@
 
 use bough_platform::RelPath;
 
-use crate::container::{Container, STAGING, not_found, parse_container_name, shard_dir};
+use crate::container::{Container, STAGING, parse_container_name, shard_dir};
 use crate::error::{LogError, Result, if_there};
 use crate::load::{Horizon, Trust, load, read_manifest};
 use crate::staged::StagedLog;
@@ -27,12 +27,12 @@ impl<F: Fold> StagedLog<F> {
     pub fn replace(&self, expected: Head) -> Result<()> {
         let id = self.id.as_str();
         self.inner.close(id)?;
-        let staged = self.inner.locate(id)?.ok_or_else(|| not_found(id))?;
+        let staged = self.inner.existing(id)?;
         self.inner.mark_as_replacing(&staged, expected.incarnation)?;
         let outer = &self.outer;
         outer.close(id)?;
         let _shard = outer.lock_shard(id)?;
-        let old = outer.locate(id)?.ok_or_else(|| not_found(id))?;
+        let old = outer.existing(id)?;
         let lock = outer.take_writer_lock(&old, id)?;
         if let Err(error) = outer.expect_end(&old, expected) {
             lock.remove()?;
@@ -60,7 +60,7 @@ impl<F: Fold> LogStore<F> {
     }
 
     /// Refuses a log that does not end where the caller believes.
-    fn expect_end(&self, container: &Container, expected: Head) -> Result<()> {
+    pub(crate) fn expect_end(&self, container: &Container, expected: Head) -> Result<()> {
         let files = self.files(container.clone());
         let manifest = read_manifest(&files)?;
         let current =

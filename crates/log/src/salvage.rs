@@ -7,7 +7,7 @@ use bough_platform::RelPath;
 
 use bough_record::{Envelope, Fold, StoredEnvelope, kind};
 
-use crate::container::{Container, SESSIONS, not_found, parse_container_name, unescape_id};
+use crate::container::{Container, SESSIONS, parse_container_name, unescape_id};
 use crate::error::{Damage, DamageKind, LogError, Result};
 use crate::files::segment_file;
 use crate::format::{ActiveStore, Pointer, decode_frame};
@@ -59,13 +59,13 @@ impl<F: Fold> LogStore<F> {
     /// are taken too: each one proves itself by its checksum, and the report says what is missing between.
     /// The copy appears whole, with the way back to a V1 file that the log has.
     pub fn salvage(&self, id: &str, target: &Self) -> Result<SalvageReport> {
-        let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
+        let container = self.existing(id)?;
         self.salvage_container(&container, id, target)
     }
 
     /// The same into a log that the caller has begun, and may read there.
     pub fn salvage_into(&self, staged: &mut StagedLog<F>) -> Result<SalvageReport> {
-        let container = self.locate(&staged.id)?.ok_or_else(|| not_found(&staged.id))?;
+        let container = self.existing(&staged.id)?;
         self.copy_whole(&container, staged)
     }
 

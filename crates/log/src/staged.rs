@@ -14,7 +14,7 @@ use std::time::Duration;
 use bough_platform::{Platform, RelPath};
 use bough_record::{Envelope, Fold};
 
-use crate::container::{STAGING, TRASH, not_found, shard_dir};
+use crate::container::{STAGING, TRASH, shard_dir};
 use crate::error::{LogError, Result};
 use crate::format::{ActiveStore, Manifest, Pointer, StoreState};
 use crate::limits::STAGING_ALIVE_EVERY;
@@ -150,7 +150,7 @@ impl<F: Fold> StagedLog<F> {
         let (id, outer) = (self.id.as_str(), &self.outer);
         self.inner.close(id)?;
         let shard = outer.lock_shard(id)?;
-        let staged = self.inner.locate(id)?.ok_or_else(|| not_found(id))?;
+        let staged = self.inner.existing(id)?;
         let name = staged.dir.file_name().to_owned();
         if let Some(old) = outer.locate(id)? {
             let new = read_manifest(&self.inner.files(staged.clone()))?;

@@ -173,7 +173,7 @@ impl<F: Fold> LogStore<F> {
             let position = writer.read_state().position;
             return Ok((position.segment << SEGMENT_SHIFT) + position.bytes);
         }
-        let container = self.locate(id)?.ok_or_else(|| not_found(id))?;
+        let container = self.existing(id)?;
         let files = self.files(container);
         let last = crate::load::segment_numbers(&files)?.pop().unwrap_or(0);
         let stat = files.disk.stat(&files.container.segment(last)?)?;
@@ -365,6 +365,11 @@ impl<F: Fold> LogStore<F> {
             }
         }
         self.locate_once(id)
+    }
+
+    /// The container of a log; `NotFound` when there is none.
+    pub(crate) fn existing(&self, id: &str) -> Result<Container> {
+        self.locate(id)?.ok_or_else(|| not_found(id))
     }
 
     fn locate_once(&self, id: &str) -> Result<Option<Container>> {

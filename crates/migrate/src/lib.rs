@@ -20,7 +20,7 @@ mod pi_line;
 mod served;
 mod v1;
 mod v1_index;
-mod v1_store;
+mod v1_session;
 
 pub use error::{MigrateError, Result};
 pub use export::{ExportFormat, ExportOptions, Exported, export, neutralise, write_sqlite};
@@ -34,4 +34,4 @@ pub use v1::{
     SessionFileName, Snapshot, Spelling, V1_KIND, V1File, V1Files, V1Format, V1Header, V1Report,
     format_iso, guess_project, parse_iso, project_folder,
 };
-pub use v1_store::V1Store;
+pub use v1_session::V1Session;

@@ -4,8 +4,8 @@
 //! express becomes a custom entry and is never left out.
 
 use bough_session::{
-    AgentMessage, AssistantMessage, Bookkeeping, Canonical, ContentBlock, CustomMessage,
-    CustomPayload, Entry, EntryBody, FORMAT_PI, FunctionResultMessage, StopReason, Usage,
+    AgentMessage, Bookkeeping, Canonical, ContentBlock, CustomPayload, Entry, EntryBody, FORMAT_PI,
+    Format, RESERVED_PREFIX, RawJson, UnknownMembers, UserMessage,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -29,7 +29,7 @@ struct Words<'a> {
     parent_id: Option<&'a str>,
     timestamp: String,
     #[serde(flatten)]
-    rest: Map<String, Value>,
+    rest: UnknownMembers,
 }
 
 /// A line without its line break, with the id and the parent that the file is to have.
@@ -38,16 +38,26 @@ pub(crate) fn line_of(entry: &Entry, id: &str, parent: Option<&str>) -> String {
         return json;
     }
     let (kind, rest) = match patched(entry) {
-        Some((kind, rest)) => (kind, rest),
+        Some((kind, members)) => (kind, kept(members)),
         None => match entry.canonical() {
-            Canonical::Message(message) => ("message".to_owned(), message_rest(&message)),
-            Canonical::Custom(custom) => custom_rest(&custom),
+            Canonical::Message(message) => {
+                let rest = [("message".to_owned(), message_of(&message))];
+                ("message".to_owned(), rest.into_iter().collect())
+            }
+            Canonical::Custom(custom) => {
+                let (kind, members) = custom_rest(&custom);
+                (kind, kept(members))
+            }
         },
     };
     let timestamp = format_iso(entry.timestamp);
     let words = Words { r#type: &kind, id, parent_id: parent, timestamp, rest };
     // A map of strings and values has nothing that JSON cannot say.
     serde_json::to_string(&words).unwrap_or_default()
+}
+
+fn kept(members: Map<String, Value>) -> UnknownMembers {
+    members.into_iter().map(|(key, value)| (key, value.into())).collect()
 }
 
 /// A line of a version-1 file: its place is all the identity that it has, and a compaction names the entry that
@@ -128,7 +138,7 @@ fn patched(entry: &Entry) -> Option<(String, Map<String, Value>)> {
             Some(Value::Object(message)) => message,
             _ => &mut members,
         };
-        holder.insert("content".to_owned(), blocks(&replaced.content));
+        holder.insert("content".to_owned(), content_of(&replaced.content));
         if let Some(details) = &replaced.details {
             holder.insert("details".to_owned(), details.value());
         }
@@ -136,165 +146,39 @@ fn patched(entry: &Entry) -> Option<(String, Map<String, Value>)> {
     Some((kind, members))
 }
 
-fn message_rest(message: &AgentMessage) -> Map<String, Value> {
-    let value = match message {
-        AgentMessage::User(user) => json!({
-            "role": "user", "content": blocks(&user.content), "timestamp": user.timestamp,
-        }),
-        AgentMessage::Assistant(reply) => assistant(reply),
-        AgentMessage::FunctionResult(result) => tool_result(result),
-        AgentMessage::Custom(custom) => custom_message(custom),
-    };
-    Map::from_iter([("message".to_owned(), value)])
+/// A message as pi has it.
+fn message_of(message: &AgentMessage) -> RawJson {
+    Format::Pi.from_canonical(message).messages.into_iter().next().unwrap_or_default()
 }
 
-fn assistant(reply: &AssistantMessage) -> Value {
-    let mut message = json!({
-        "role": "assistant",
-        "content": blocks(&reply.content),
-        "api": "unknown",
-        "provider": reply.provider,
-        "model": reply.model,
-        "usage": usage(reply.usage.as_ref()),
-        "stopReason": stop_reason(reply),
-        "timestamp": reply.timestamp,
-    });
-    if let (Some(text), Some(members)) = (&reply.error_message, message.as_object_mut()) {
-        members.insert("errorMessage".to_owned(), Value::from(text.as_str()));
-    }
-    message
+/// Content as pi has it in any message.
+fn content_of(content: &[ContentBlock]) -> Value {
+    let message = AgentMessage::User(UserMessage::new(content.to_vec(), 0));
+    let mut message = message_of(&message).value();
+    message.get_mut("content").map(Value::take).unwrap_or_default()
 }
 
-fn stop_reason(reply: &AssistantMessage) -> &str {
-    match reply.stop_reason {
-        StopReason::End => "stop",
-        StopReason::Length => "length",
-        StopReason::FunctionCall => "toolUse",
-        StopReason::Aborted => "aborted",
-        StopReason::Error => "error",
-    }
-}
-
-/// pi's programs add these figures up without asking whether they are there.
-fn usage(usage: Option<&Usage>) -> Value {
-    let none = Usage::default();
-    let usage = usage.unwrap_or(&none);
-    let figures = [usage.input, usage.output, usage.cache_read, usage.cache_write];
-    let [input, output, cache_read, cache_write] = figures.map(Option::unwrap_or_default);
-    json!({
-        "input": input,
-        "output": output,
-        "cacheRead": cache_read,
-        "cacheWrite": cache_write,
-        "totalTokens": input + output + cache_read + cache_write,
-        "cost": {
-            "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0,
-            "total": usage.cost_usd.unwrap_or(0.0),
-        },
-    })
-}
-
-fn tool_result(result: &FunctionResultMessage) -> Value {
-    json!({
-        "role": "toolResult",
-        "toolCallId": result.function_call_id,
-        "toolName": result.function_id,
-        "content": blocks(&result.content),
-        "details": result.details,
-        "isError": result.is_error,
-        "timestamp": result.timestamp,
-    })
-}
-
-fn custom_message(custom: &CustomMessage) -> Value {
-    let shown = custom.display.as_deref() != Some("false");
-    let mut message = json!({
-        "role": "custom",
-        "customType": custom.custom_type,
-        "content": blocks(&custom.content),
-        "display": shown,
-        "timestamp": custom.timestamp,
-    });
-    if let (Some(details), Some(members)) = (&custom.details, message.as_object_mut()) {
-        members.insert("details".to_owned(), details.value());
-    }
-    message
-}
-
-fn blocks(content: &[ContentBlock]) -> Value {
-    content.iter().map(block).collect()
-}
-
-fn block(block: &ContentBlock) -> Value {
-    match block {
-        ContentBlock::Text(text) => json!({"type": "text", "text": text.text}),
-        ContentBlock::Image(image) => {
-            json!({"type": "image", "data": image.data, "mimeType": image.mime})
-        }
-        ContentBlock::Thinking(thought) => {
-            let mut block = json!({"type": "thinking", "thinking": thought.text});
-            if let (Some(signature), Some(members)) = (&thought.signature, block.as_object_mut()) {
-                members.insert("thinkingSignature".to_owned(), Value::from(signature.as_str()));
-            }
-            block
-        }
-        ContentBlock::FunctionCall(call) => json!({
-            "type": "toolCall", "id": call.id, "name": call.function_id,
-            "arguments": call.arguments,
-        }),
-        // pi has no such block; its JSON as text keeps every word of it.
-        ContentBlock::FunctionResult(_) => {
-            json!({"type": "text", "text": json!(block).to_string()})
-        }
-    }
-}
-
+/// Bookkeeping has the same words in pi, and its keys in another spelling.
 fn custom_rest(custom: &CustomPayload) -> (String, Map<String, Value>) {
-    let members = |value: Value| match value {
-        Value::Object(members) => members,
-        _ => Map::new(),
-    };
-    let known = Bookkeeping::from_payload(custom).map(|known| match known {
-        Bookkeeping::ModelChange(change) => {
-            ("model_change", json!({"provider": change.provider, "modelId": change.model_id}))
+    let known = Bookkeeping::from_payload(custom).map(|known| known.to_payload());
+    match known.map(|known| (known.custom_type, known.data)) {
+        Some((custom_type, Value::Object(members))) => {
+            let kind = custom_type.trim_start_matches(RESERVED_PREFIX).to_owned();
+            (kind, members.into_iter().map(|(key, value)| (camel_case(&key), value)).collect())
         }
-        Bookkeeping::ThinkingLevelChange(change) => {
-            ("thinking_level_change", json!({"thinkingLevel": change.thinking_level}))
+        _ => {
+            let data = ("data".to_owned(), custom.data.clone());
+            let name = ("customType".to_owned(), Value::from(custom.custom_type.as_str()));
+            ("custom".to_owned(), Map::from_iter([name, data]))
         }
-        Bookkeeping::Compaction(compaction) => (
-            "compaction",
-            some(json!({
-                "summary": compaction.summary,
-                "firstKeptEntryId": compaction.first_kept_entry_id,
-                "tokensBefore": compaction.tokens_before,
-                "details": compaction.details,
-                "fromHook": compaction.from_hook,
-            })),
-        ),
-        Bookkeeping::BranchSummary(summary) => (
-            "branch_summary",
-            some(json!({
-                "fromId": summary.from_id,
-                "summary": summary.summary,
-                "details": summary.details,
-                "fromHook": summary.from_hook,
-            })),
-        ),
-        Bookkeeping::SessionInfo(info) => ("session_info", json!({"name": info.name})),
-        Bookkeeping::Label(label) => {
-            ("label", some(json!({"targetId": label.target_id, "label": label.label})))
-        }
-    });
-    let (kind, rest) = known.unwrap_or_else(|| {
-        ("custom", json!({"customType": custom.custom_type, "data": custom.data}))
-    });
-    (kind.to_owned(), members(rest))
+    }
 }
 
-/// The members that are not null.
-fn some(mut value: Value) -> Value {
-    if let Value::Object(members) = &mut value {
-        members.retain(|_, member| !member.is_null());
-    }
-    value
+fn camel_case(key: &str) -> String {
+    let mut words = key.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |key, word| {
+        let (initial, rest) = word.split_at_checked(1).unwrap_or_default();
+        key + &initial.to_ascii_uppercase() + rest
+    })
 }

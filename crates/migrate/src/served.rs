@@ -18,14 +18,14 @@ use bough_store::{
     Appended, Capabilities, ChainHash, ChangeCursor, ChangeHub, ChangePage, Draft, EntryQuery,
     FileSessions, Head, ListPage, ListQuery, Loaded, NativeStore, PathPage, PathQuery, Position,
     ReadStore, RecordPage, RecordQuery, Snapshot, Store, StoreError, StoreExt, StoredEntry,
-    Trashed, UsageQuery, UsageReport, Write,
+    Trashed, UsageQuery, UsageReport, Write, new_incarnation,
 };
 
 use crate::error::Result;
 use crate::limits::{FOLLOW_DATABASE_EVERY, FOLLOW_EVERY_MS};
 use crate::migration::{Migrator, Recovered, is_settled};
 use crate::v1::{LiveV1, V1Files};
-use crate::v1_store::{V1Store, refused};
+use crate::v1_session::{V1Session, refused};
 
 type Answer<T> = std::result::Result<T, StoreError>;
 
@@ -59,7 +59,7 @@ struct ServedFiles {
 
 #[derive(Clone, Debug)]
 struct ServedFile {
-    store: Arc<V1Store>,
+    store: Arc<V1Session>,
     /// The session when its last change was published.
     published: Option<Snapshot>,
 }
@@ -116,7 +116,7 @@ impl ServedStore {
         let (file, session) = blocking(move || migrator.session_of(&address)).await?;
         let known = self.shared.native.state(&session).await;
         if matches!(known, Ok(None)) && files.is_log(&session).is_none() {
-            let store = V1Store::open_file(file, Arc::clone(&files.entropy)).await?;
+            let store = V1Session::open_file(file, Arc::clone(&files.entropy)).await?;
             files.keep(&session, store);
         }
         Ok(session)
@@ -145,7 +145,7 @@ impl ServedFiles {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keep(&self, session: &SessionId, store: V1Store) -> Arc<V1Store> {
+    fn keep(&self, session: &SessionId, store: V1Session) -> Arc<V1Session> {
         let fresh = || ServedFile { store: Arc::new(store), published: None };
         Arc::clone(&self.lock().entry(session.clone()).or_insert_with(fresh).store)
     }
@@ -157,7 +157,7 @@ impl ServedFiles {
     }
 
     /// The file that answers for a session, where one was found to.
-    fn opened(&self, session: &SessionId) -> Option<Arc<V1Store>> {
+    fn opened(&self, session: &SessionId) -> Option<Arc<V1Session>> {
         let found = self.lock().get(session).map(|served| Arc::clone(&served.store))?;
         if self.is_log(session) == Some(true) {
             self.lock().remove(session);
@@ -168,7 +168,7 @@ impl ServedFiles {
 
     /// The file that the manifest names as the one that answers for a session, opened. A caller that does not wait for
     /// it leaves it open for the next one.
-    async fn find(self: &Arc<Self>, session: &SessionId) -> Answer<Option<Arc<V1Store>>> {
+    async fn find(self: &Arc<Self>, session: &SessionId) -> Answer<Option<Arc<V1Session>>> {
         if self.is_log(session) != Some(false) {
             return Ok(None);
         }
@@ -176,7 +176,7 @@ impl ServedFiles {
         blocking(move || files.find_now(&session)).await.map_err(refused)
     }
 
-    fn find_now(&self, session: &SessionId) -> Result<Option<Arc<V1Store>>> {
+    fn find_now(&self, session: &SessionId) -> Result<Option<Arc<V1Session>>> {
         self.alone(session, || {
             if let Some(found) = self.opened(session) {
                 return Ok(Some(found));
@@ -186,7 +186,7 @@ impl ServedFiles {
                 return Ok(None);
             }
             let file = self.migrator.live_file(session)?;
-            let store = V1Store::open_now(file, Arc::clone(&self.entropy))?;
+            let store = V1Session::open_now(file, Arc::clone(&self.entropy))?;
             Ok(Some(self.keep(session, store)))
         })
     }
@@ -211,7 +211,7 @@ impl ServedFiles {
         self: &Arc<Self>,
         session: &SessionId,
         error: StoreError,
-    ) -> Answer<Arc<V1Store>> {
+    ) -> Answer<Arc<V1Session>> {
         match error {
             StoreError::Invalid { .. } | StoreError::NotFound { .. } => {
                 self.find(session).await?.ok_or(error)
@@ -229,9 +229,7 @@ impl ServedFiles {
     /// The session as its file is. Its records are not taken into memory: a list needs only their sum.
     fn folded(&self, session: &SessionId) -> Option<Snapshot> {
         let state = self.migrator.live_file(session).and_then(LiveV1::fold).ok()?;
-        let mut random = [0; 16];
-        self.entropy.fill(&mut random).ok()?;
-        let (seq, incarnation) = (state.seq, Incarnation::new(random));
+        let (seq, incarnation) = (state.seq, new_incarnation(&*self.entropy).ok()?);
         let head = Head { incarnation, seq, chain: ChainHash::from_bytes([0; 32]) };
         Some(Snapshot { head, position: Position::at(seq), state: Arc::new(state) })
     }
@@ -262,7 +260,7 @@ impl FileSessions for ServedFiles {
 
 impl Shared {
     /// Wakes the subscribers of the session and updates its row in the catalogue, if it changed since the last time.
-    async fn publish(&self, session: &SessionId, file: &V1Store) {
+    async fn publish(&self, session: &SessionId, file: &V1Session) {
         let Ok(Some(now)) = file.state(session).await else { return };
         if self.files.is_news(session, now) {
             // A list that lags is put right at the next change.
@@ -406,7 +404,7 @@ impl Store for ServedStore {
                 written => written,
             };
         };
-        let written = file.write(session, write).await?;
+        let written = file.write(write).await?;
         self.shared.publish(session, &file).await;
         Ok(written)
     }

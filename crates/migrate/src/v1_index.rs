@@ -17,7 +17,7 @@ use bough_store::{
 };
 
 use crate::v1::{Form, LinePlace, LineReader, LiveV1, Node, Taken};
-use crate::v1_store::refused;
+use crate::v1_session::refused;
 
 type Answer<T> = Result<T, StoreError>;
 
@@ -62,10 +62,6 @@ impl V1Index {
     /// Says whose records these are; the file says it in its first line.
     pub(crate) fn name(&mut self, session: &SessionId) {
         self.state.session_id = session.clone();
-    }
-
-    pub(crate) fn state(&self) -> &SessionState {
-        &self.state
     }
 
     /// Where the session ends. No two files are read under one incarnation, so that the number says enough.

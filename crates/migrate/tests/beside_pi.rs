@@ -6,7 +6,7 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use bough_log::Expected;
-use bough_migrate::{MigrateError, Migrator, RollbackOptions, V1Store};
+use bough_migrate::{MigrateError, Migrator, RollbackOptions, V1Session};
 use bough_platform::{Access, Disk, File};
 use bough_session::{NewRecord, Record, SessionId};
 use bough_store::{Position, StoreError, StoreExt};
@@ -36,10 +36,10 @@ fn pi_appends(disk: &SimDisk) {
     disk.open(&path(FILE), Access::Append).unwrap().append(by_pi().as_bytes()).unwrap();
 }
 
-async fn serve(disk: &MeanwhileDisk) -> V1Store {
+async fn serve(disk: &MeanwhileDisk) -> V1Session {
     let migrator = migrator_on(Arc::new(disk.clone()), inline(), 1);
     let live = migrator.open_file(FILE).unwrap();
-    V1Store::open(live, Arc::new(SimEntropy::new(4))).await.unwrap()
+    V1Session::open(live, Arc::new(SimEntropy::new(4))).await.unwrap()
 }
 
 fn entry(id: &str) -> NewRecord {
@@ -47,10 +47,10 @@ fn entry(id: &str) -> NewRecord {
 }
 
 /// Appends as the service does: a conflict is answered by looking again.
-async fn append(store: &V1Store, records: Vec<NewRecord>) {
+async fn append(store: &V1Session, records: Vec<NewRecord>) {
     loop {
         let head = store.state(&session()).await.unwrap().unwrap().head;
-        match store.append(&session(), &head, records.clone().into()).await {
+        match store.append(&head, records.clone()).await {
             Ok(appended) => return appended.durable.await.unwrap(),
             Err(StoreError::Conflict { .. }) => {}
             Err(error) => panic!("{error}"),
@@ -59,7 +59,7 @@ async fn append(store: &V1Store, records: Vec<NewRecord>) {
 }
 
 /// The ids of the entries in the order of the store.
-async fn ids_in(store: &V1Store) -> Vec<String> {
+async fn ids_in(store: &V1Session) -> Vec<String> {
     let page = store.records(&session(), Position::at(0), 1_000).await.unwrap();
     let entries = page.records.iter().filter_map(|record| record.record.as_entry());
     entries.map(|entry| entry.id.to_string()).collect()
@@ -131,7 +131,7 @@ async fn an_append_to_a_file_that_is_replaced_meanwhile_goes_to_the_new_one() {
                 });
             }
         });
-        match store.append(&session(), &head, vec![entry("x")].into()).await {
+        match store.append(&head, vec![entry("x")]).await {
             Ok(appended) => appended.durable.await.unwrap(),
             Err(StoreError::Conflict { .. }) => append(&store, vec![entry("x")]).await,
             Err(error) => panic!("{error}"),

@@ -359,7 +359,7 @@ async fn the_native_store_serves_what_was_migrated_on_a_real_disk() {
     store.close().await.unwrap();
     let back = migrator.rollback(&session_s(), &bough_migrate::RollbackOptions::default()).unwrap();
     assert!(back.address.ends_with(name));
-    assert_eq!(migrator.live_v1_sessions().unwrap(), [session_s()]);
+    assert!(migrator.open_live(&session_s()).is_ok());
 }
 
 #[tokio::test]

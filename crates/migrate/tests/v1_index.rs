@@ -5,11 +5,11 @@ mod common;
 
 use std::sync::Arc;
 
-use bough_migrate::V1Store;
+use bough_migrate::V1Session;
 use bough_session::{EntryId, NewRecord, Record, SessionId};
 use bough_store::{
-    EntryQuery, MemoryStore, PathQuery, PathStart, Position, ReadStore, RecordQuery, Store,
-    StoreError, StoreExt,
+    EntryQuery, MemoryStore, PathQuery, PathStart, Position, ReadStore, RecordQuery, StoreError,
+    StoreExt,
 };
 use bough_testkit::{SimDisk, SimEntropy};
 use common::pieces::{piece, text};
@@ -23,9 +23,9 @@ fn session() -> SessionId {
     SessionId::from_stored("s")
 }
 
-async fn serve(disk: &SimDisk, file: &str) -> V1Store {
+async fn serve(disk: &SimDisk, file: &str) -> V1Session {
     let live = migrator(disk, inline(), 1).open_file(file).unwrap();
-    V1Store::open(live, Arc::new(SimEntropy::new(4))).await.unwrap()
+    V1Session::open(live, Arc::new(SimEntropy::new(4))).await.unwrap()
 }
 
 /// The records of a file, by the mapping alone.
@@ -36,7 +36,7 @@ fn mapped(disk: &SimDisk, file: &str) -> Vec<NewRecord> {
     records
 }
 
-async fn all_records(store: &dyn Store, limit: usize) -> Vec<(u64, i64, Record)> {
+async fn all_records(store: &dyn ReadStore, limit: usize) -> Vec<(u64, i64, Record)> {
     let mut found = Vec::new();
     let mut after = Position::default();
     loop {
@@ -56,7 +56,7 @@ fn shown<T: std::fmt::Debug>(answer: &Result<T, StoreError>) -> String {
     format!("{answer:?}")
 }
 
-async fn compare(served: &V1Store, memory: &MemoryStore) {
+async fn compare(served: &V1Session, memory: &MemoryStore) {
     let (of_file, of_memory) = (
         served.state(&session()).await.unwrap().unwrap(),
         memory.state(&session()).await.unwrap().unwrap(),
@@ -82,7 +82,7 @@ async fn compare(served: &V1Store, memory: &MemoryStore) {
     compare_paths(served, memory, &ids).await;
 }
 
-async fn compare_entry(served: &V1Store, memory: &MemoryStore, id: &EntryId) {
+async fn compare_entry(served: &V1Session, memory: &MemoryStore, id: &EntryId) {
     for revision in [None, Some(0), Some(1)] {
         let query = EntryQuery { id: id.clone(), incarnation: None, revision };
         assert_eq!(
@@ -99,7 +99,7 @@ async fn compare_entry(served: &V1Store, memory: &MemoryStore, id: &EntryId) {
     }
 }
 
-async fn compare_paths(served: &V1Store, memory: &MemoryStore, ids: &[EntryId]) {
+async fn compare_paths(served: &V1Session, memory: &MemoryStore, ids: &[EntryId]) {
     let leaves = ids.iter().cloned().map(Some).chain([None]);
     for leaf in leaves {
         let starts = ids
@@ -198,14 +198,14 @@ async fn what_is_appended_is_read_back_beside_the_lines_of_others() {
     let memory = memory("s", mapped(&disk, FILE)).await;
     let own = native_entry("n", Some("c"), "ours", 1_800_000_000_000);
     let batch = vec![Record::Entry(own).at(1_800_000_000_000)];
-    for store in [&served as &dyn Store, &memory] {
-        let head = store.state(&session()).await.unwrap().unwrap().head;
-        let appended = store.append(&session(), &head, batch.clone().into()).await.unwrap();
-        appended.durable.await.unwrap();
-        // Once more is refused, and nothing is written.
-        let again = store.append(&session(), &appended.head, batch.clone().into()).await;
-        assert!(again.unwrap_err().to_string().contains("exists already"));
-    }
+    let head = served.state(&session()).await.unwrap().unwrap().head;
+    let appended = served.append(&head, batch.clone()).await.unwrap();
+    appended.durable.await.unwrap();
+    // Once more is refused, and nothing is written.
+    let again = served.append(&appended.head, batch.clone()).await;
+    assert!(again.unwrap_err().to_string().contains("exists already"));
+    let head = memory.state(&session()).await.unwrap().unwrap().head;
+    memory.append(&session(), &head, batch.into()).await.unwrap().durable.await.unwrap();
     let line = format!("{}\n", message("p", Some("n"), "by pi"));
     let mut grown = bytes(&disk, FILE);
     grown.extend_from_slice(line.as_bytes());
@@ -229,7 +229,7 @@ async fn a_version_1_entry_keeps_the_id_that_its_writer_gave_it() {
     let leaf = before.state.leaf.clone().unwrap();
     let own = native_entry("n", Some(leaf.as_str()), "ours", 1_800_000_000_000);
     let batch = vec![Record::Entry(own).at(1_800_000_000_000)];
-    served.append(&session(), &before.head, batch.into()).await.unwrap().durable.await.unwrap();
+    served.append(&before.head, batch).await.unwrap().durable.await.unwrap();
     let mut grown = bytes(&disk, FILE);
     grown.extend_from_slice(format!("{line}\n").as_bytes());
     disk.plant(&path(FILE), &grown).unwrap();

@@ -134,14 +134,14 @@ impl<S: RecordSink> DurableRecorder<S> {
     #[must_use]
     pub fn start(sink: Arc<S>, options: DurableOptions) -> Self {
         let (commands, inbox) = mpsc::channel(options.buffer_events.max(1));
-        let (told, stored) = watch::channel(0);
+        let (stored_sender, stored) = watch::channel(0);
         let task = Task {
             sink,
             translator: Translator::new(options.config),
             on_notice: options.on_notice,
             heard: 0,
             translated: 0,
-            told,
+            stored: stored_sender,
             order: Vec::new(),
             known: BTreeSet::new(),
             waiting: Vec::new(),
@@ -163,8 +163,8 @@ impl<S: RecordSink> DurableRecorder<S> {
 
     /// Waits until every event that was taken is stored. Fails if one is not.
     pub async fn sync(&self) -> Result<(), DurableError<S::Error>> {
-        let (told, answer) = oneshot::channel();
-        let sent = self.commands.send(Command::Sync(told)).await;
+        let (sender, answer) = oneshot::channel();
+        let sent = self.commands.send(Command::Sync(sender)).await;
         sent.map_err(|_| DurableError::Ended)?;
         answer.await.unwrap_or(Err(DurableError::Ended))
     }
@@ -183,8 +183,8 @@ impl<S: RecordSink> DurableRecorder<S> {
 
     /// Aborts the loops that are still open, stores everything and returns the result.
     pub async fn finish(self) -> Result<Recording<S::Error>, DurableError<S::Error>> {
-        let (told, answer) = oneshot::channel();
-        let sent = self.commands.send(Command::Finish(told)).await;
+        let (sender, answer) = oneshot::channel();
+        let sent = self.commands.send(Command::Finish(sender)).await;
         sent.map_err(|_| DurableError::Ended)?;
         answer.await.map_err(|_| DurableError::Ended)
     }
@@ -217,7 +217,7 @@ struct Task<S: RecordSink> {
     /// How many events were received, and how many of them are translated to records.
     heard: u64,
     translated: u64,
-    told: watch::Sender<u64>,
+    stored: watch::Sender<u64>,
     /// The sessions of the events, in the order of their first events.
     order: Vec<String>,
     known: BTreeSet<String>,
@@ -249,15 +249,15 @@ impl<S: RecordSink> Task<S> {
             for command in round.drain(..) {
                 match command {
                     Command::Event(event) => self.handle_event(*event).await,
-                    Command::Sync(told) => {
+                    Command::Sync(sender) => {
                         self.store().await;
                         self.rest();
                         // The caller may have stopped waiting.
-                        drop(told.send(self.verdict()));
+                        drop(sender.send(self.verdict()));
                     }
-                    Command::Finish(told) => {
+                    Command::Finish(sender) => {
                         let recording = self.finish().await;
-                        drop(told.send(recording));
+                        drop(sender.send(recording));
                         return;
                     }
                 }
@@ -387,7 +387,7 @@ impl<S: RecordSink> Task<S> {
                 Err(broken_off) => self.panicked(session_id, broken_off),
             }
         }
-        self.told.send_replace(self.translated);
+        self.stored.send_replace(self.translated);
     }
 
     /// Stops the recording of a session and reports it at once.

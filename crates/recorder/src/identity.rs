@@ -168,56 +168,42 @@ fn new_uuid(entropy: &dyn Entropy) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
+    use bough_testkit::{SimClock, SimEntropy};
 
     use super::*;
     use crate::model::{LoopRecord, LoopStatus};
 
-    #[derive(Debug, Default)]
-    struct Hand(AtomicI64);
-
-    impl Clock for Hand {
-        fn now_ms(&self) -> i64 {
-            self.0.load(Ordering::SeqCst)
-        }
-
-        fn monotonic(&self) -> Duration {
-            Duration::ZERO
-        }
-
-        fn sleep(&self, _: Duration) {}
-    }
-
-    #[derive(Debug, Default)]
-    struct Counting(AtomicU8);
-
-    impl Entropy for Counting {
-        fn fill(&self, out: &mut [u8]) -> io::Result<()> {
-            out.fill(self.0.fetch_add(1, Ordering::SeqCst));
-            Ok(())
-        }
-    }
-
-    fn platform() -> (Platform, Arc<Hand>, tempfile::TempDir) {
+    fn platform() -> (Platform, Arc<SimClock>, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
-        let clock = Arc::new(Hand::default());
+        let clock = Arc::new(SimClock::default());
         let mut platform = Platform::system(folder.path()).unwrap();
         platform.clock = Arc::clone(&clock) as Arc<dyn Clock>;
-        platform.entropy = Arc::new(Counting::default());
+        platform.entropy = Arc::new(SimEntropy::new(1));
         (platform, clock, folder)
+    }
+
+    /// Whether a text has the form of a random UUID.
+    fn is_uuid(text: &str) -> bool {
+        let form = "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx";
+        let fits = |(found, form): (char, char)| match form {
+            'x' => found.is_ascii_hexdigit(),
+            'y' => "89ab".contains(found),
+            form => found == form,
+        };
+        text.len() == form.len() && text.chars().zip(form.chars()).all(fits)
     }
 
     #[test]
     fn ids_are_random_uuids_and_loops_are_numbered() {
         let (platform, ..) = platform();
         let mut agent = AgentHandle::new("a", &platform).unwrap();
-        assert_eq!(agent.session_id(), "00000000-0000-4000-8000-000000000000");
-        let first = agent.next_loop_id("cfg");
-        assert_eq!(first, "00000000-0000-4000-8000-000000000000.cfg.1");
-        assert!(agent.next_loop_id("cfg").ends_with(".cfg.2"));
-        assert!(agent.next_loop_id("other").ends_with(".other.1"));
+        let first = agent.session_id().to_owned();
+        assert!(is_uuid(&first), "{first}");
+        assert_eq!(agent.next_loop_id("cfg"), format!("{first}.cfg.1"));
+        assert_eq!(agent.next_loop_id("cfg"), format!("{first}.cfg.2"));
+        assert_eq!(agent.next_loop_id("other"), format!("{first}.other.1"));
         let next = agent.new_session().unwrap();
-        assert_eq!(next, "01010101-0101-4101-8101-010101010101");
+        assert!(is_uuid(&next) && next != first, "{next}");
         assert_eq!(agent.next_loop_id("cfg"), format!("{next}.cfg.1"));
     }
 
@@ -227,7 +213,7 @@ mod tests {
         let mut agent = AgentHandle::new("a", &platform).unwrap();
         let idle = Duration::from_secs(60);
         let rotates_at = |agent: &mut AgentHandle, ms: i64| {
-            clock.0.store(ms, Ordering::SeqCst);
+            clock.jump_to(ms);
             agent.check_and_rotate(idle).unwrap()
         };
         assert_eq!(rotates_at(&mut agent, 1_000_000), None, "nothing has happened yet");

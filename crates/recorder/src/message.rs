@@ -42,7 +42,8 @@ pub struct LlmMessage {
 }
 
 /// A message by its role.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(tag = "role", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Message {
     /// By the user.
     User {
@@ -66,6 +67,7 @@ pub enum Message {
         /// Milliseconds since the epoch.
         timestamp: u64,
         /// The error message.
+        #[serde(rename = "error_message", skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
     },
     /// By a tool.
@@ -97,7 +99,8 @@ pub struct ExtensionMessage {
 }
 
 /// A block of a message.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Content {
     /// Words.
     Text {
@@ -116,6 +119,7 @@ pub enum Content {
         /// The thoughts.
         thinking: String,
         /// The provider's seal on them.
+        #[serde(skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
     },
     /// The model wants a tool to be used.
@@ -128,6 +132,7 @@ pub enum Content {
         arguments: Value,
     },
     /// A block of a kind that this version does not know, as it came.
+    #[serde(untagged)]
     Other(Value),
 }
 

@@ -11,12 +11,10 @@
 //!
 //! Data of these types is kept as it came, unknown fields included; the types here are how it is read.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{CustomPayload, Entry, EntryId};
+use crate::{CustomPayload, EntryId};
 
 /// The prefix of every reserved `custom_type`.
 pub const RESERVED_PREFIX: &str = "bough.";
@@ -152,22 +150,6 @@ impl Bookkeeping {
             _ => None,
         }
     }
-}
-
-/// The labels that the label entries of a path set, the newest of each entry.
-#[must_use]
-pub fn labels_of_path(path: &[Entry]) -> BTreeMap<EntryId, String> {
-    let mut labels = BTreeMap::new();
-    for kind in path.iter().filter_map(Entry::bookkeeping) {
-        let Bookkeeping::Label(Label { target_id, label }) = kind else {
-            continue;
-        };
-        match label {
-            Some(label) => labels.insert(target_id, label),
-            None => labels.remove(&target_id),
-        };
-    }
-    labels
 }
 
 fn read<'a, T: Deserialize<'a>>(data: &'a Value) -> Option<T> {

@@ -24,8 +24,7 @@
 
 use std::borrow::Cow;
 
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -35,6 +34,7 @@ use crate::diff::ContentChange;
 use crate::formats::{ForeignBody, Replaced};
 use crate::json::Short;
 use crate::limits::SHORT_PAYLOAD_BYTES;
+use crate::members::raw_members;
 use crate::record::{
     DocumentRecord, LoopEvent, LoopPhase, MetaChange, Record, Removal, StatusChange,
 };
@@ -379,7 +379,7 @@ struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Fields<'a> {
     fn parse(text: &'a str) -> Option<Self> {
-        serde_json::from_str(text).ok()
+        raw_members(text).map(Self)
     }
 
     fn get_raw(&mut self, key: &str) -> Option<&'a RawValue> {
@@ -411,31 +411,3 @@ impl<'a> Fields<'a> {
         }
     }
 }
-
-impl<'de> Deserialize<'de> for Fields<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(FieldsVisitor)
-    }
-}
-
-struct FieldsVisitor;
-
-impl<'de> Visitor<'de> for FieldsVisitor {
-    type Value = Fields<'de>;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut fields = Vec::with_capacity(4);
-        while let Some((key, value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
-            fields.push((key.0, value));
-        }
-        Ok(Fields(fields))
-    }
-}
-
-/// A key; it borrows from the text if it has no escapes.
-#[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);

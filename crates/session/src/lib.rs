@@ -34,7 +34,7 @@ mod usage;
 
 pub use bookkeeping::{
     Bookkeeping, BranchSummary, Compaction, Label, ModelChange, RESERVED_PREFIX, SessionInfo,
-    ThinkingLevelChange, labels_of_path,
+    ThinkingLevelChange,
 };
 pub use bough_record::{Incarnation, IncarnationError, hex, unhex};
 pub use context::{
@@ -74,4 +74,4 @@ pub use record::{
 };
 pub use revision::{Delta, Finish, Revision, RevisionError, UsageChange, settle};
 pub use tree::BranchHead;
-pub use usage::{UsageByModel, UsageTotals, usage_of_path};
+pub use usage::{UsageByModel, UsageTotals};

@@ -151,6 +151,29 @@ impl<'de, T: Draft> Visitor<'de> for DraftVisitor<T> {
 #[serde(transparent)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
+/// The members of a text that is an object, in their order, each with the text of its value.
+pub(crate) fn raw_members(text: &str) -> Option<Vec<(Cow<'_, str>, &RawValue)>> {
+    struct RawVisitor;
+    impl<'de> Visitor<'de> for RawVisitor {
+        type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut members = Vec::with_capacity(4);
+            while let Some((Key(key), value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
+                members.push((key, value));
+            }
+            Ok(members)
+        }
+    }
+    let mut json = serde_json::Deserializer::from_str(text);
+    let members = json.deserialize_map(RawVisitor).ok()?;
+    json.end().ok().map(|()| members)
+}
+
 /// One value that was put aside, for reading it as a member.
 struct OneValue<'a>(&'a RawValue);
 

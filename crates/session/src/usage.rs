@@ -183,14 +183,6 @@ fn price<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or(f64::MAX))
 }
 
-/// The usage of one branch: the entries of a path from root to leaf.
-#[must_use]
-pub fn usage_of_path(path: &[Entry]) -> UsageByModel {
-    let mut usage = UsageByModel::default();
-    path.iter().for_each(|entry| usage.add_entry(entry));
-    usage
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

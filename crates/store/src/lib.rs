@@ -37,8 +37,7 @@ pub use catalogue::{Catalogue, CatalogueFile, CatalogueRow, Fingerprint, Found, 
 pub use changes::{CHANGES_KEPT, ChangeHub, ChangeWatch, FeedEnd, SessionWatch, Wake};
 pub use error::{StoreError, describe_holder};
 pub use fs::FsStore;
-pub use listing::{list_states, usage_of_states};
-pub use memory::MemoryStore;
+pub use memory::{MemoryStore, new_incarnation};
 pub use native::{
     CATALOGUE_FILE, FileSessions, LogReader, NativeOptions, NativeStore, SessionDirectory,
     StagedSession, holds_sessions, measure, origin, salvage, verify,

@@ -68,7 +68,7 @@ impl MemoryStore {
 
     /// The same, with another number of changes that the feed of all sessions keeps.
     pub fn keeping(entropy: Arc<dyn Entropy>, changes: usize) -> Result<Self, StoreError> {
-        let epoch = draw(entropy.as_ref())?;
+        let epoch = new_incarnation(entropy.as_ref())?;
         Ok(Self {
             shared: Arc::new(Shared {
                 entropy,
@@ -158,7 +158,7 @@ impl MemoryStore {
     }
 
     fn begin(&self, session: &SessionId, batch: Batch) -> Result<Appended, StoreError> {
-        let incarnation = draw(self.shared.entropy.as_ref())?;
+        let incarnation = new_incarnation(self.shared.entropy.as_ref())?;
         let mut slots = self.lock();
         if slots.live.contains_key(session) {
             return Err(StoreError::exists(session));
@@ -178,7 +178,7 @@ impl MemoryStore {
         expected: &Head,
         batch: Batch,
     ) -> Result<Appended, StoreError> {
-        let incarnation = draw(self.shared.entropy.as_ref())?;
+        let incarnation = new_incarnation(self.shared.entropy.as_ref())?;
         let mut slots = self.lock();
         let slot = slots.live.get_mut(session).ok_or_else(|| StoreError::not_found(session))?;
         slot.newest().ok_or_else(|| StoreError::not_found(session))?.expect_head(expected)?;
@@ -217,7 +217,7 @@ impl MemoryStore {
 }
 
 /// A fresh incarnation.
-pub(crate) fn draw(entropy: &dyn Entropy) -> Result<Incarnation, StoreError> {
+pub fn new_incarnation(entropy: &dyn Entropy) -> Result<Incarnation, StoreError> {
     let mut random = [0; 16];
     entropy.fill(&mut random)?;
     Ok(Incarnation::new(random))

@@ -8,14 +8,13 @@ use bough_session::{
     BranchHead, Entry, EntryId, Incarnation, NewRecord, Record, Revision, SessionId, SessionState,
     codec,
 };
-use sha2::{Digest, Sha256};
 
 use crate::StoreError;
 use crate::types::{
     EntryQuery, PathPage, PathQuery, RecordFilter, RecordPage, RecordQuery, Snapshot, Steps,
     StoredEntry, StoredRecord,
 };
-use bough_record::{ChainHash, Envelope, Head, PathStart, Position};
+use bough_record::{ChainHash, Envelope, Head, PathStart, Position, payload_digest};
 
 /// A whole session in memory.
 #[derive(Clone, Debug)]
@@ -41,7 +40,7 @@ impl MemorySession {
     pub(crate) fn new(session: &SessionId, incarnation: Incarnation) -> Self {
         Self {
             incarnation,
-            chain: genesis(session, incarnation),
+            chain: ChainHash::genesis(session.as_str(), incarnation),
             state: SessionState::new(session.clone()),
             records: Vec::new(),
             last_step: 0,
@@ -338,33 +337,9 @@ fn place_of(path: &[&EntryId], entry: &EntryId) -> Result<usize, StoreError> {
     found.ok_or_else(|| StoreError::NotOnPath { entry: entry.clone() })
 }
 
-/// The hash of a log without records.
-pub(crate) fn genesis(session: &SessionId, incarnation: Incarnation) -> ChainHash {
-    let mut hash = Sha256::new();
-    hash.update(b"bough genesis\n");
-    hash.update(incarnation.bytes());
-    hash.update(session.as_str().as_bytes());
-    ChainHash::from_bytes(hash.finalize().into())
-}
-
-/// The hash of a log with one more record.
+/// The chain with one more record: the log's own, over another form of the record's columns.
 fn next_chain(before: ChainHash, record: &Envelope<'_>) -> ChainHash {
-    let mut hash = Sha256::new();
-    hash.update(before.bytes());
-    let parts = [
-        Some(record.kind.as_ref()),
-        record.id.as_deref(),
-        record.parent.as_deref(),
-        record.target.as_deref(),
-        Some(record.payload.as_ref()),
-    ];
-    for part in parts {
-        // Lengths keep the parts apart, so that no two records share one stream of bytes.
-        let length = part.map_or(u64::MAX, |text| text.len() as u64);
-        hash.update(length.to_le_bytes());
-        hash.update(part.unwrap_or_default());
-    }
-    hash.update(record.revision.unwrap_or(u64::MAX).to_le_bytes());
-    hash.update(record.at_ms.to_le_bytes());
-    ChainHash::from_bytes(hash.finalize().into())
+    let Envelope { kind, id, parent, target, revision, at_ms, payload } = record;
+    let columns = format!("{:?}", (kind, id, parent, target, revision, at_ms));
+    before.next(columns.as_bytes(), &payload_digest("", payload.as_bytes()))
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use bough_service::api::{
-    CompactRequest, CompactionResponse, ContextResponse, ForkResponse, GetMessageResponse,
-    ListTrashResponse, LoopSummary, LoopsResponse, MessagesResponse, PlanCompactionRequest,
+    AppendResponse, ArchiveResponse, CompactRequest, CompactionResponse, ContextResponse,
+    DeleteResponse, ForkResponse, GetMessageResponse, ListTrashResponse, LoopSummary,
+    LoopsResponse, MessagesResponse, PlanCompactionRequest, PurgeResponse, SetMetaResponse,
     UndeleteResponse, UndoCompactionRequest, UndoCompactionResponse, UsageResponse,
 };
 use bough_session::{
@@ -24,23 +25,15 @@ use bough_service::compaction::PathItem;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct ListRequest {
     pub(crate) limit: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cursor: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) order: Option<ListOrder>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<SessionStatus>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) task: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) task_status: Option<TaskStatus>,
     /// `exclude`, `include` or `only`.
     pub(crate) archived: &'static str,
-    #[serde(skip_serializing_if = "JsonMap::is_empty")]
     pub(crate) metadata: JsonMap,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) query: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) id_prefix: Option<String>,
     pub(crate) include_details: bool,
 }
@@ -182,16 +175,12 @@ impl Backend {
         mut request: Value,
         expected_leaf: Option<&EntryId>,
     ) -> Result<EntryId, CallError> {
-        #[derive(Deserialize)]
-        struct Appended {
-            entry_id: EntryId,
-        }
         if let Some(fields) = request.as_object_mut() {
             let leaf = expected_leaf.map(EntryId::as_str).unwrap_or_default();
             fields.insert("session_id".to_owned(), json!(session));
             fields.insert("expected_leaf".to_owned(), json!(leaf));
         }
-        let answer: Appended = self.call("session::append", &request).await?;
+        let answer: AppendResponse = self.call("session::append", &request).await?;
         Ok(answer.entry_id)
     }
 
@@ -213,12 +202,8 @@ impl Backend {
         session: &SessionId,
         title: &str,
     ) -> Result<SessionMeta, CallError> {
-        #[derive(Deserialize)]
-        struct Renamed {
-            meta: SessionMeta,
-        }
         let request = json!({ "session_id": session, "title": title });
-        let answer: Renamed = self.call("session::set-meta", &request).await?;
+        let answer: SetMetaResponse = self.call("session::set-meta", &request).await?;
         Ok(answer.meta)
     }
 
@@ -228,23 +213,16 @@ impl Backend {
         session: &SessionId,
         archived: bool,
     ) -> Result<bool, CallError> {
-        #[derive(Deserialize)]
-        struct Archived {
-            changed: bool,
-        }
         let function = if archived { "session::archive" } else { "session::unarchive" };
-        let answer: Archived = self.call(function, &json!({ "session_id": session })).await?;
+        let answer: ArchiveResponse =
+            self.call(function, &json!({ "session_id": session })).await?;
         Ok(answer.changed)
     }
 
     /// Moves a session to the trash. Returns whether it existed.
     pub(crate) async fn delete(&self, session: &SessionId) -> Result<bool, CallError> {
-        #[derive(Deserialize)]
-        struct Deleted {
-            deleted: bool,
-        }
         let request = json!({ "session_id": session });
-        let answer: Deleted = self.call("session::delete", &request).await?;
+        let answer: DeleteResponse = self.call("session::delete", &request).await?;
         Ok(answer.deleted)
     }
 
@@ -276,12 +254,8 @@ impl Backend {
         session: &SessionId,
         incarnation: &str,
     ) -> Result<bool, CallError> {
-        #[derive(Deserialize)]
-        struct Purged {
-            purged: bool,
-        }
         let request = json!({ "session_id": session, "incarnation": incarnation });
-        let answer: Purged = self.call("session::purge", &request).await?;
+        let answer: PurgeResponse = self.call("session::purge", &request).await?;
         Ok(answer.purged)
     }
 

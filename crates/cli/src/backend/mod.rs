@@ -9,7 +9,6 @@ mod error;
 mod local;
 mod pi_files;
 mod remote;
-mod route;
 mod search;
 mod types;
 

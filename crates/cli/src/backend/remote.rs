@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bough_server::config::Address;
+use bough_service::{Right, percent_encode};
 use bough_store::StoreError;
 use bough_store::bridge::Asked;
 use bough_store::bridge::protocol::{ReadRequest, StoreAnswer};
@@ -10,7 +11,6 @@ use ureq::http;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 use super::CallError;
-use super::route::{Sendable, sendable};
 use crate::command_error::{CommandError, CommandResult};
 use crate::limits::{ANSWER_BYTES_MAX, ANSWER_WAIT, CONNECT_WAIT};
 
@@ -64,15 +64,18 @@ impl Remote {
         request: Value,
     ) -> Result<Value, CallError> {
         let found = bough_service::function(function);
-        let made = found.and_then(|function| sendable(function, request));
-        let sendable = made.ok_or_else(CallError::no_route)?;
-        self.blocking(move |shared| shared.send(sendable)).await
+        if found.is_none_or(|function| function.right == Right::Bridge) {
+            return Err(CallError::no_route());
+        }
+        let path = format!("/v1/call/{}", percent_encode(function));
+        let body = without_nulls(request).to_string();
+        self.blocking(move |shared| shared.call(&path, &body)).await
     }
 
     /// The status and the body of a page that is no function, such as `/readyz`.
     pub(crate) async fn page(&self, path: &str) -> Result<(u16, Value), CallError> {
-        let sendable = Sendable { method: "GET", target: path.to_owned(), body: None };
-        let (status, bytes) = self.blocking(move |shared| shared.exchange(sendable)).await?;
+        let path = path.to_owned();
+        let (status, bytes) = self.blocking(move |shared| shared.exchange(&path, None)).await?;
         // Another program may listen there, whose pages are not JSON.
         Ok((status, parse(&bytes).unwrap_or_default()))
     }
@@ -107,27 +110,27 @@ impl std::fmt::Debug for Remote {
 }
 
 impl Shared {
-    fn send(&self, sendable: Sendable) -> Result<Value, CallError> {
-        let (status, bytes) = self.exchange(sendable)?;
-        let body = parse(&bytes);
+    fn call(&self, path: &str, body: &str) -> Result<Value, CallError> {
+        let (status, bytes) = self.exchange(path, Some(body))?;
+        let answer = parse(&bytes);
         if (200..300).contains(&status) {
-            return body.map_err(|error| CallError::shape(&error));
+            return answer.map_err(|error| CallError::shape(&error));
         }
-        Err(CallError::of_problem(status, &body.unwrap_or_default()))
+        Err(CallError::of_problem(status, &answer.unwrap_or_default()))
     }
 
-    /// The status and the body of the answer.
-    fn exchange(&self, sendable: Sendable) -> Result<(u16, Vec<u8>), CallError> {
+    /// Sends a body to a path, or asks for a page without one. Returns the status and the body of the answer.
+    fn exchange(&self, path: &str, body: Option<&str>) -> Result<(u16, Vec<u8>), CallError> {
         let lost =
             |error: &dyn std::fmt::Display| CallError::unreachable(&self.base, &error.to_string());
         let mut request = http::Request::builder()
-            .method(sendable.method)
-            .uri(format!("{}{}", self.base, sendable.target))
+            .method(if body.is_some() { "POST" } else { "GET" })
+            .uri(format!("{}{path}", self.base))
             .header("accept", "application/json");
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
         }
-        let answer = match sendable.body {
+        let answer = match body {
             Some(body) => {
                 let request = request.header("content-type", "application/json").body(body);
                 self.agent.run(request.map_err(|error| lost(&error))?)
@@ -139,6 +142,14 @@ impl Shared {
         let reader = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX);
         Ok((status, reader.read_to_vec().map_err(|error| lost(&error))?))
     }
+}
+
+/// Fields without a value are left out: to some functions `null` is a value.
+fn without_nulls(mut request: Value) -> Value {
+    if let Some(fields) = request.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    request
 }
 
 fn is_this_machine(uri: &http::Uri) -> bool {

@@ -74,39 +74,30 @@ pub(crate) struct PathPage {
 }
 
 /// One entry as a tree shows it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Outline {
     pub(crate) id: EntryId,
     pub(crate) parent_id: Option<EntryId>,
-    #[serde(default)]
     pub(crate) timestamp: i64,
     /// The role, if it is a message.
-    #[serde(default)]
     pub(crate) role: Option<Role>,
     /// The custom type, if it is not.
-    #[serde(default)]
     pub(crate) custom_type: Option<String>,
     /// The beginning of its text, in one line.
-    #[serde(default)]
     pub(crate) preview: String,
     /// The functions that it calls.
-    #[serde(default)]
     pub(crate) calls: Vec<String>,
     /// The entry that it labels, if it is a label.
-    #[serde(default)]
     pub(crate) label_target: Option<EntryId>,
     /// The label that it gives.
-    #[serde(default)]
     pub(crate) label: Option<String>,
 }
 
 /// A part of all entries of a session.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct EntriesPage {
     pub(crate) entries: Vec<Outline>,
-    #[serde(default)]
     pub(crate) active_leaf: Option<EntryId>,
-    #[serde(default)]
     pub(crate) next_cursor: Option<String>,
 }
 

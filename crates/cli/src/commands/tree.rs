@@ -97,7 +97,7 @@ async fn print_json(app: &App, backend: &Backend, session: &Summary) -> CommandR
     out.finish()
 }
 
-/// The parents of all entries, in little room: no table of ids, since a parent comes before its children and is found by
+/// The parents of all entries, in little memory: no table of ids, since a parent comes before its children and is found by
 /// going backwards.
 #[derive(Default)]
 struct Parents {

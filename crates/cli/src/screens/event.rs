@@ -36,7 +36,7 @@ pub(crate) enum Answer {
 }
 
 /// The window, in columns and rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) columns: u16,
     pub(crate) rows: u16,

@@ -289,3 +289,19 @@ fn a_full_or_broken_disk_is_an_error_by_its_name_and_loses_nothing() {
         assert_eq!(machine.after_power_cut().shown("s"), [1, 2, 3, 4]);
     }
 }
+
+/// A tenant is reserved in the format: what a later version wrote there stays.
+#[test]
+fn a_tenant_in_the_manifest_stays_when_the_log_is_written() {
+    let machine = Machine::small();
+    let process = machine.start();
+    fill(&process.store, "s", 2);
+    process.store.close_all().unwrap();
+    drop(process);
+    machine.change_manifest(|manifest| manifest.tenant = Some("tenant-1".to_owned()));
+    let process = machine.start();
+    append(&process.store, "s", 3);
+    process.store.close_all().unwrap();
+    assert_eq!(process.store.manifest("s").unwrap().unwrap().tenant.as_deref(), Some("tenant-1"));
+    assert!(machine.verify("s").is_well());
+}

@@ -107,16 +107,6 @@ impl Migrator {
         Ok((file, live.session_id().clone()))
     }
 
-    /// Sessions of the data directory that a V1 file answers for.
-    pub fn live_v1_sessions(&self) -> Result<Vec<SessionId>> {
-        let mut found = self.sessions.sessions()?;
-        found.retain(|session| {
-            let origin = self.sessions.origin(session).ok().flatten();
-            origin.is_some_and(|origin| !origin.is_log())
-        });
-        Ok(found)
-    }
-
     /// Who answers for a session.
     pub(crate) fn origin(&self, session: &SessionId) -> Result<Origin> {
         let missing = || StoreError::NotFound { session: session.clone() };

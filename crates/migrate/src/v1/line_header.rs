@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use memchr::memchr;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::time::parse_iso;
@@ -107,6 +108,8 @@ pub(crate) fn parse_line(text: &str) -> ParsedLine<'_> {
     }
 }
 
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "camelCase")]
 enum Key {
     Type,
     Id,
@@ -114,42 +117,14 @@ enum Key {
     Timestamp,
     Version,
     Cwd,
+    /// The second is the Rust port's word.
+    #[serde(alias = "branchedFrom")]
     ParentSession,
     FirstKeptEntryIndex,
     FirstKeptEntryId,
     Message,
+    #[serde(other)]
     Other,
-}
-
-impl<'de> Deserialize<'de> for Key {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct KeyVisitor;
-        impl Visitor<'_> for KeyVisitor {
-            type Value = Key;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a key")
-            }
-
-            fn visit_str<E>(self, key: &str) -> Result<Key, E> {
-                Ok(match key {
-                    "type" => Key::Type,
-                    "id" => Key::Id,
-                    "parentId" => Key::ParentId,
-                    "timestamp" => Key::Timestamp,
-                    "version" => Key::Version,
-                    "cwd" => Key::Cwd,
-                    // The second is the Rust port's word.
-                    "parentSession" | "branchedFrom" => Key::ParentSession,
-                    "firstKeptEntryIndex" => Key::FirstKeptEntryIndex,
-                    "firstKeptEntryId" => Key::FirstKeptEntryId,
-                    "message" => Key::Message,
-                    _ => Key::Other,
-                })
-            }
-        }
-        deserializer.deserialize_identifier(KeyVisitor)
-    }
 }
 
 impl<'de> Deserialize<'de> for LineHeader<'de> {

@@ -6,8 +6,8 @@
 //! pi_session_meta   (key TEXT PRIMARY KEY, value TEXT)   -- message_count, name
 //! ```
 //!
-//! A database is read from bytes in memory and written to bytes in memory: the file itself goes through
-//! the same door as every other.
+//! A database is read from bytes in memory and written to bytes in memory: the file itself is read and
+//! replaced like every other.
 
 use std::io::Read;
 

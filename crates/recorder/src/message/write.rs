@@ -115,46 +115,6 @@ impl Serialize for SortedMessage<'_> {
     }
 }
 
-impl Serialize for Message {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("role", self.role())?;
-        match self {
-            Self::User { content, timestamp } => {
-                map.serialize_entry("content", content)?;
-                map.serialize_entry("timestamp", timestamp)?;
-            }
-            Self::Assistant {
-                content,
-                stop_reason,
-                model,
-                provider,
-                usage,
-                timestamp,
-                error_message,
-            } => {
-                map.serialize_entry("content", content)?;
-                map.serialize_entry("stopReason", stop_reason)?;
-                map.serialize_entry("model", model)?;
-                map.serialize_entry("provider", provider)?;
-                map.serialize_entry("usage", usage)?;
-                map.serialize_entry("timestamp", timestamp)?;
-                if let Some(error) = error_message {
-                    map.serialize_entry("error_message", error)?;
-                }
-            }
-            Self::ToolResult { tool_call_id, tool_name, content, is_error, timestamp } => {
-                map.serialize_entry("toolCallId", tool_call_id)?;
-                map.serialize_entry("toolName", tool_name)?;
-                map.serialize_entry("content", content)?;
-                map.serialize_entry("isError", is_error)?;
-                map.serialize_entry("timestamp", timestamp)?;
-            }
-        }
-        map.end()
-    }
-}
-
 struct SortedUsage<'a>(&'a PhiUsage);
 
 impl Serialize for SortedUsage<'_> {
@@ -207,36 +167,6 @@ impl Serialize for SortedBlock<'_> {
             Content::Other(_) => {}
         }
         map.serialize_entry("type", block_type(self.0))?;
-        map.end()
-    }
-}
-
-impl Serialize for Content {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if let Self::Other(value) = self {
-            return value.serialize(serializer);
-        }
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("type", block_type(self))?;
-        match self {
-            Self::Text { text } => map.serialize_entry("text", text)?,
-            Self::Image { data, mime_type } => {
-                map.serialize_entry("data", data)?;
-                map.serialize_entry("mimeType", mime_type)?;
-            }
-            Self::Thinking { thinking, signature } => {
-                map.serialize_entry("thinking", thinking)?;
-                if let Some(signature) = signature {
-                    map.serialize_entry("signature", signature)?;
-                }
-            }
-            Self::ToolCall { id, name, arguments } => {
-                map.serialize_entry("id", id)?;
-                map.serialize_entry("name", name)?;
-                map.serialize_entry("arguments", arguments)?;
-            }
-            Self::Other(_) => {}
-        }
         map.end()
     }
 }

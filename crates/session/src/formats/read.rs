@@ -4,14 +4,12 @@
 //! drop a member by forgetting it.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::de::{DeserializeOwned, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::json::RawJson;
-use crate::members::UnknownMembers;
+use crate::members::{UnknownMembers, raw_members};
 
 /// The members of an object, in their order.
 #[derive(Default)]
@@ -20,7 +18,7 @@ pub(super) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 impl<'a> Members<'a> {
     /// The members of a text that is an object.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
-        serde_json::from_str(text).ok()
+        raw_members(text).map(Self)
     }
 
     /// The members of a value that is an object.
@@ -132,31 +130,3 @@ pub(super) fn list(raw: &RawValue) -> Option<Vec<&RawValue>> {
 pub(super) fn typed<T: DeserializeOwned>(raw: &RawValue) -> Option<T> {
     serde_json::from_str(raw.get()).ok()
 }
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(MembersVisitor)
-    }
-}
-
-struct MembersVisitor;
-
-impl<'de> Visitor<'de> for MembersVisitor {
-    type Value = Members<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut members = Vec::with_capacity(4);
-        while let Some((Key(key), value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
-            members.push((key, value));
-        }
-        Ok(Members(members))
-    }
-}
-
-/// A key, borrowed where it has no escapes.
-#[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);

@@ -2,8 +2,7 @@
 
 use bough_session::{
     Bookkeeping, BranchSummary, Compaction, ContextKind, Entry, EntryId, FORMAT_PI, ForeignBody,
-    Label, ModelChange, RawJson, ThinkingLevelChange, context_view, estimate_text_tokens,
-    labels_of_path, usage_of_path,
+    ModelChange, RawJson, ThinkingLevelChange, UsageByModel, context_view, estimate_text_tokens,
 };
 use bough_session::{EntryBody, Usage};
 
@@ -167,6 +166,12 @@ fn tokens_are_a_quarter_of_the_characters_rounded_up() {
     assert_eq!(estimate_text_tokens("世界世界"), 1);
 }
 
+fn usage_of(path: &[Entry]) -> UsageByModel {
+    let mut usage = UsageByModel::default();
+    path.iter().for_each(|entry| usage.add_entry(entry));
+    usage
+}
+
 #[test]
 fn the_usage_of_a_branch_is_the_sum_over_its_path() {
     let usage = |output| Some(Usage { output: Some(output), ..Usage::default() });
@@ -175,29 +180,8 @@ fn the_usage_of_a_branch_is_the_sum_over_its_path() {
         entry("b", None, assistant("x", "m", usage(2))),
         entry("c", None, assistant("x", "n", usage(3))),
     ];
-    let sum = usage_of_path(&path);
+    let sum = usage_of(&path);
     assert_eq!((sum.total.output, sum.models["m"].output), (5, 2));
-}
-
-#[test]
-fn the_labels_of_a_branch_are_the_newest_on_its_path() {
-    let label = |id: &str, target: &str, label: Option<&str>| {
-        let label =
-            Label { target_id: EntryId::from_stored(target), label: label.map(str::to_owned) };
-        kept(id, None, &Bookkeeping::Label(label))
-    };
-    let path = [
-        user_entry("a"),
-        label("1", "a", Some("one")),
-        label("2", "b", Some("gone")),
-        label("3", "a", Some("two")),
-        label("4", "b", None),
-    ];
-    let labels = labels_of_path(&path);
-    assert_eq!(
-        labels.into_iter().collect::<Vec<_>>(),
-        [(EntryId::from_stored("a"), "two".to_owned())]
-    );
 }
 
 fn pi_line(id: &str, json: &str) -> Entry {
@@ -251,7 +235,7 @@ fn the_system_prompt_that_a_compaction_of_pi_sets_comes_first() {
 #[test]
 fn usage_of_no_message_is_counted_too() {
     let line = r#"{"type":"usage","kind":"cache_warm","provider":"p","model":"m","usage":{"input":5,"output":6,"cost":{"total":0.5}}}"#;
-    let usage = usage_of_path(&[user_entry("a"), pi_line("u", line)]);
+    let usage = usage_of(&[user_entry("a"), pi_line("u", line)]);
     assert_eq!((usage.total.input, usage.models["m"].output), (5, 6));
     assert!((usage.total.cost_usd - 0.5).abs() < 1e-9);
 }

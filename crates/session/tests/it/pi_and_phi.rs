@@ -143,7 +143,8 @@ fn usage_is_counted_where_pi_counts_it() {
         format!(r#"{{"type":"branch_summary","fromId":"root","summary":"s",{}}}"#, usage(16, 16.0)),
     ];
     let entries: Vec<Entry> = lines.iter().map(|line| foreign(FORMAT_PI, line)).collect();
-    let sum = bough_session::usage_of_path(&entries);
+    let mut sum = bough_session::UsageByModel::default();
+    entries.iter().for_each(|entry| sum.add_entry(entry));
     assert_eq!((sum.total.messages, sum.total.input, sum.total.output), (5, 31, 5));
     assert_eq!(sum.total.cost_usd.to_bits(), 31.0_f64.to_bits());
     assert_eq!(sum.models["m"].input, 3);

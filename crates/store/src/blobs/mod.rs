@@ -8,7 +8,6 @@ pub mod limits;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 
-mod memory;
 mod native;
 
 use std::fmt;
@@ -19,7 +18,6 @@ use bough_session::{hex, unhex};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-pub use memory::MemoryBlobs;
 pub use native::NativeBlobs;
 
 use limits::BLOB_BYTES_MAX;

@@ -18,7 +18,7 @@ use super::protocol::{Accepted, CommitRequest, ReadRequest, StoreAnswer};
 use super::session_manager::SessionManager;
 use crate::buffered_draft::BufferedDraft;
 use crate::changes::ChangeHub;
-use crate::memory::draw;
+use crate::memory::new_incarnation;
 use crate::store::Draft;
 use crate::types::{
     Appended, Batch, Capabilities, ChangeCursor, ChangePage, Durable, EntryQuery, ListPage,
@@ -59,7 +59,7 @@ impl BridgeStore {
         options: BridgeOptions,
         entropy: Arc<dyn Entropy>,
     ) -> Result<Self, StoreError> {
-        let hub = ChangeHub::going_on(draw(entropy.as_ref())?);
+        let hub = ChangeHub::going_on(new_incarnation(entropy.as_ref())?);
         let own_name = format!("session::instance::{}", options.instance);
         let client = Client::start(options, entropy.as_ref())?;
         let is_self = Arc::new(AtomicBool::new(answers_to(&client, &own_name).await));

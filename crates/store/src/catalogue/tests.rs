@@ -115,15 +115,15 @@ fn a_late_row_neither_goes_back_nor_brings_back_a_dead_life() {
     assert_eq!((known.position, known.size), (Position::at(5), 500));
 
     let session = SessionId::from_stored("a");
-    let life = Incarnation::new([7; 16]);
-    catalogue.remove(&session, life, Position::at(6));
+    let incarnation = Incarnation::new([7; 16]);
+    catalogue.remove(&session, incarnation, Position::at(6));
     assert_eq!(names(&catalogue, &all(9)), Vec::<String>::new());
     catalogue.put(row("a", 7, 70));
     assert_eq!(names(&catalogue, &all(9)), Vec::<String>::new());
     catalogue.revive(row("a", 8, 80));
     catalogue.put(row("a", 9, 90));
     assert_eq!(names(&catalogue, &all(9)), ["a"]);
-    catalogue.remove(&session, life, Position::at(10));
+    catalogue.remove(&session, incarnation, Position::at(10));
     let again = CatalogueRow { incarnation: Incarnation::new([8; 16]), ..row("a", 1, 1) };
     catalogue.put(again);
     assert_eq!(names(&catalogue, &all(9)), ["a"]);
@@ -156,7 +156,7 @@ fn ranges(catalogue: &Catalogue, since: &ChangeCursor) -> Vec<(String, u64, u64,
     shown.collect()
 }
 
-fn told(name: &str, from: u64, to: u64, deleted: bool) -> (String, u64, u64, bool) {
+fn change(name: &str, from: u64, to: u64, deleted: bool) -> (String, u64, u64, bool) {
     (name.to_owned(), from, to, deleted)
 }
 
@@ -174,7 +174,7 @@ fn a_change_begins_where_the_last_one_ended_whoever_writes_it() {
     one.flush().unwrap();
     one.put(row("a", 8, 10));
     one.put(row("b", 1, 10));
-    let expected = [told("a", 0, 2, false), told("a", 2, 8, false), told("b", 0, 1, false)];
+    let expected = [change("a", 0, 2, false), change("a", 2, 8, false), change("b", 0, 1, false)];
     assert_eq!(ranges(&one, &start), expected, "nothing twice, and nothing left out");
 }
 
@@ -196,11 +196,11 @@ fn lives_of_one_session_are_told_one_after_the_other() {
     catalogue.flush().unwrap();
     catalogue.remove(&session, first, Position::at(5));
     let expected = [
-        told("a", 0, 2, false),
-        told("a", 2, 3, true),
-        told("a", 3, 4, false),
-        told("a", 4, 4, true),
-        told("a", 0, 1, false),
+        change("a", 0, 2, false),
+        change("a", 2, 3, true),
+        change("a", 3, 4, false),
+        change("a", 4, 4, true),
+        change("a", 0, 1, false),
     ];
     assert_eq!(ranges(&catalogue, &start), expected);
 }
@@ -220,7 +220,7 @@ fn a_new_epoch_keeps_the_rows_and_forgets_the_changes() {
     assert!(page.gap);
     assert_eq!((page.next.epoch, page.changes.len()), (epoch, 1));
     let now = ChangeCursor { epoch, number: old.number };
-    assert_eq!(ranges(&catalogue, &now), [told("a", 1, 2, false)]);
+    assert_eq!(ranges(&catalogue, &now), [change("a", 1, 2, false)]);
 }
 
 #[test]
@@ -231,10 +231,10 @@ fn changes_that_were_forgotten_are_a_gap() {
     let kept = Connection::open(place.file().path).unwrap();
     kept.execute_batch(&format!(
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {CHANGES_KEPT})
-             INSERT INTO changes SELECT i, 's' || i, '{life}', 0, 0, 1, 0, 1 FROM n;
+             INSERT INTO changes SELECT i, 's' || i, '{incarnation}', 0, 0, 1, 0, 1 FROM n;
          INSERT INTO gone SELECT session_id, incarnation, 1, 0, number FROM changes LIMIT {GONE_KEPT};
          UPDATE facts SET value = {CHANGES_KEPT} WHERE name = 'change';",
-        life = Incarnation::new([7; 16]),
+        incarnation = Incarnation::new([7; 16]),
     ))
     .unwrap();
     assert!(!catalogue.changes_after(&start, 9).unwrap().gap);

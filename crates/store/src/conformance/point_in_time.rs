@@ -29,19 +29,20 @@ pub(super) async fn streams_side_by_side_become_records_in_the_order_of_their_la
     create(store.as_ref(), &session, 1).await;
     let entries = ["a", "b", "c"].map(|name| says(name, None, "", 2));
     push(store.as_ref(), &session, entries.to_vec()).await;
-    let mut told = vec![(store.state(&session).await.unwrap().unwrap().position, BTreeMap::new())];
+    let mut positions =
+        vec![(store.state(&session).await.unwrap().unwrap().position, BTreeMap::new())];
     let steps = [("b", 1), ("c", 1), ("b", 2), ("a", 1), ("c", 2), ("b", 3), ("a", 2)];
     for (name, revision) in steps {
         done(store.append_delta(&session, step(name, revision, "x", 3)).await).await;
         let position = store.state(&session).await.unwrap().unwrap().position;
-        let (before, mut known) = told.last().unwrap().clone();
+        let (before, mut known) = positions.last().unwrap().clone();
         assert!(position > before, "{position:?} {before:?}");
         known.insert(entry_id(name), revision);
-        told.push((position, known));
+        positions.push((position, known));
     }
-    let last = told.last().unwrap().1.clone();
+    let last = positions.last().unwrap().1.clone();
     push(store.as_ref(), &session, vec![says("d", None, "", 4)]).await;
-    for (position, mut known) in told {
+    for (position, mut known) in positions {
         let page = store.records(&session, position, 99).await.unwrap();
         let is_news = |stored: &&StoredRecord| !stored.is_known_at(position);
         let first = page.records.iter().position(|stored| is_news(&stored)).unwrap();

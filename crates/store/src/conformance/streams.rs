@@ -158,16 +158,16 @@ pub(super) async fn a_revision_past_a_stream_is_news(factory: &dyn Factory) {
     for (revision, word) in (1..).zip(["one ", "two "]) {
         done(store.append_delta(&id("s"), step("a", revision, word, 10)).await).await;
     }
-    let told = store.state(&id("s")).await.unwrap().unwrap().position;
+    let position = store.state(&id("s")).await.unwrap().unwrap().position;
     let last = step("a", 3, "three", 11).into_revision();
     push(store.as_ref(), &id("s"), vec![Record::Revision(last).at(11)]).await;
     assert_eq!(now(store.as_ref(), "a").await, ("one two three".to_owned(), 3));
-    let page = store.records(&id("s"), told, 99).await.unwrap();
-    let news = page.records.iter().filter(|stored| !stored.is_known_at(told));
+    let page = store.records(&id("s"), position, 99).await.unwrap();
+    let news = page.records.iter().filter(|stored| !stored.is_known_at(position));
     let mut revisions = news.filter_map(|stored| match stored.record.known() {
         Record::Revision(step) => Some((step.from, step.to)),
         _ => None,
     });
-    // A store that does not remember which steps it told may tell them again, put together.
+    // A store that does not remember which steps it returned may return them again, put together.
     assert_eq!(revisions.next_back(), Some((2, 3)));
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use bough_session::{Entry, EntryBody, EntryId, Incarnation, NewRecord, Record, SessionState};
 
-use super::line::{entry_line, is_reserved, leaf_line, life_line, meta_line, record_line};
+use super::line::{entry_line, incarnation_line, is_reserved, leaf_line, meta_line, record_line};
 use crate::StoreError;
 use crate::memory_session::MemorySession;
 
@@ -27,7 +27,7 @@ pub(super) fn first_lines(
 ) -> Result<Vec<String>, StoreError> {
     let at_ms = records.first().map_or(0, |new| new.at_ms);
     let mut composer = Composer::new(image, image.state.clone());
-    composer.lines.push(life_line(incarnation, at_ms));
+    composer.lines.push(incarnation_line(incarnation, at_ms));
     composer.add_all(records, &[])?;
     Ok(composer.finish(true))
 }

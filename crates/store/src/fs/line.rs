@@ -128,7 +128,7 @@ pub(super) fn leaf_line(leaf: Option<&EntryId>) -> String {
 }
 
 /// The line with the incarnation of a session.
-pub(super) fn life_line(incarnation: Incarnation, at_ms: i64) -> String {
+pub(super) fn incarnation_line(incarnation: Incarnation, at_ms: i64) -> String {
     reserved_line(INCARNATION, INCARNATION.to_owned(), at_ms, &incarnation.to_string())
 }
 

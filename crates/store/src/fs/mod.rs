@@ -31,7 +31,7 @@ use bough_session::{NewRecord, SessionId};
 
 use crate::StoreError;
 use crate::changes::ChangeHub;
-use crate::memory::draw;
+use crate::memory::new_incarnation;
 use crate::sync::lock;
 use crate::types::Appended;
 use slot::Slot;
@@ -75,7 +75,7 @@ impl FsStore {
     /// Opens the data directory `root`, which the platform's disk is rooted at. Nothing is written before
     /// the first write of a session.
     pub fn open(platform: Platform, root: PathBuf) -> Result<Self, StoreError> {
-        let hub = ChangeHub::going_on(draw(platform.entropy.as_ref())?);
+        let hub = ChangeHub::going_on(new_incarnation(platform.entropy.as_ref())?);
         Ok(Self {
             shared: Arc::new(Shared {
                 platform,
@@ -154,7 +154,7 @@ impl Shared {
     }
 
     fn create(&self, session: &SessionId, records: &[NewRecord]) -> Result<Appended, StoreError> {
-        let incarnation = draw(self.platform.entropy.as_ref())?;
+        let incarnation = new_incarnation(self.platform.entropy.as_ref())?;
         self.write(session, |slot| {
             if slot.image().is_some() {
                 return Err(StoreError::exists(session));

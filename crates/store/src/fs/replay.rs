@@ -47,7 +47,7 @@ impl Replay {
             let Some(first) = items.first() else { return };
             let incarnation = match first {
                 Item::Incarnation(incarnation) => *incarnation,
-                _ => adopted_life(&self.session, first_line),
+                _ => adopted_incarnation(&self.session, first_line),
             };
             self.image = Some(MemorySession::new(&self.session, incarnation));
         }
@@ -185,7 +185,7 @@ fn meta_between(old: &SessionMeta, new: &SessionMeta, first: bool) -> MetaChange
 
 /// The incarnation of a session whose file has none: it is derived from the beginning of the file,
 /// so every reader gets the same.
-fn adopted_life(session: &SessionId, first_line: &[u8]) -> Incarnation {
+fn adopted_incarnation(session: &SessionId, first_line: &[u8]) -> Incarnation {
     let mut hash = Sha256::new();
     hash.update(b"adopted\n");
     hash.update(session.as_str().as_bytes());

@@ -11,7 +11,7 @@ use super::convert::StoreResult;
 use crate::StoreError;
 use crate::catalogue::{CatalogueRow, Found};
 use crate::changes::FeedEnd;
-use crate::memory::draw;
+use crate::memory::new_incarnation;
 use crate::types::{ChangeCursor, IncarnationPosition, ListPage, ListQuery, Listed, Snapshot};
 use bough_record::Position;
 
@@ -193,7 +193,7 @@ impl Shared {
         if found == Found::Known && unclean && !self.catalogue().is_of_boot(&boot)? {
             // The machine went down with it, and the catalogue is not synced: it may have lost numbers that
             // are in use. They must not be given out again for something else.
-            self.catalogue().begin_epoch(draw(&*self.platform.entropy)?)?;
+            self.catalogue().begin_epoch(new_incarnation(&*self.platform.entropy)?)?;
         }
         self.catalogue().note_boot(&boot)?;
         if found == Found::Empty || unclean {

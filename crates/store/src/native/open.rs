@@ -17,7 +17,7 @@ use super::{CATALOGUE_FILE, NativeOptions, Shared, listing};
 use crate::StoreError;
 use crate::catalogue::{Catalogue, CatalogueFile, Found, cannot_write};
 use crate::changes::ChangeHub;
-use crate::memory::draw;
+use crate::memory::new_incarnation;
 
 impl Shared {
     pub(super) fn open(
@@ -38,7 +38,7 @@ impl Shared {
             path: root.join(CATALOGUE_FILE),
             clock: Arc::clone(&platform.clock),
         };
-        let (catalogue, found) = Catalogue::open(&file, draw(&*platform.entropy)?)?;
+        let (catalogue, found) = Catalogue::open(&file, new_incarnation(&*platform.entropy)?)?;
         let hub = ChangeHub::new(catalogue.epoch());
         // A disk that takes no writing takes no mark; what is there can be read.
         let mark = match listing::leave_mark(&platform, &options.address) {

@@ -388,7 +388,7 @@ async fn a_place_at_the_beginning_of_a_stream_knows_the_steps_of_others() {
         origin: None,
     };
     store.append_delta(&session, step).await.unwrap().durable.await.unwrap();
-    let told = store.state(&session).await.unwrap().unwrap().position;
+    let position = store.state(&session).await.unwrap().unwrap().position;
     let mark = bough_log::Envelope {
         target: Some("b".into()),
         revision: Some(0),
@@ -400,8 +400,8 @@ async fn a_place_at_the_beginning_of_a_stream_knows_the_steps_of_others() {
         .wait()
         .unwrap();
     let now = store.state(&session).await.unwrap().unwrap();
-    assert_eq!(now.position, Position { seq: told.seq + 1, step: told.step });
-    let page = store.records(&session, told, 9).await.unwrap();
+    assert_eq!(now.position, Position { seq: position.seq + 1, step: position.step });
+    let page = store.records(&session, position, 9).await.unwrap();
     assert_eq!(page.end, now.position);
     store.append(&session, &now.head, titled("u").into()).await.unwrap().durable.await.unwrap();
     let after = store.records(&session, now.position, 9).await.unwrap().records;

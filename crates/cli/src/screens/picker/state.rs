@@ -127,7 +127,7 @@ pub(crate) struct Row {
 }
 
 /// Everything that the picker knows.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct PickerState {
     pub(crate) size: Size,
     pub(crate) now_ms: i64,
@@ -170,32 +170,8 @@ const PREVIEWS_MAX: usize = 64;
 
 impl PickerState {
     pub(crate) fn new(options: PickerOptions) -> Self {
-        Self {
-            size: options.size,
-            now_ms: options.now_ms,
-            project: options.project,
-            scope: options.scope,
-            sort: Sort::default(),
-            named_only: false,
-            show_path: false,
-            show_archived: false,
-            show_preview: true,
-            only_pick: options.only_pick,
-            search: Input::default(),
-            mode: Mode::default(),
-            status: None,
-            rows: Vec::new(),
-            window: Window::default(),
-            is_loading: false,
-            is_refreshing: false,
-            generation: 0,
-            cursor: None,
-            is_complete: false,
-            sessions: Vec::new(),
-            places: HashMap::new(),
-            previews: HashMap::new(),
-            deleted: None,
-        }
+        let PickerOptions { size, now_ms, project, scope, only_pick } = options;
+        Self { size, now_ms, project, scope, only_pick, show_preview: true, ..Self::default() }
     }
 
     /// The session of a row.

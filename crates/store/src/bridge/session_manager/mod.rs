@@ -25,7 +25,7 @@ use crate::StoreError;
 use crate::changes::ChangeHub;
 use crate::limits::MANAGED_SESSIONS_MAX;
 use crate::listing::{self, ListItem};
-use crate::memory::{delta_record, draw};
+use crate::memory::{delta_record, new_incarnation};
 use crate::memory_session::MemorySession;
 use crate::types::{
     Appended, Durable, EntryQuery, IncarnationPosition, ListPage, ListQuery, Listed, PathPage,
@@ -59,7 +59,7 @@ impl SessionManager {
         hub: ChangeHub,
         entropy: &dyn Entropy,
     ) -> Result<Self, StoreError> {
-        let sessions = Arc::new(Sessions::new(draw(entropy)?, MANAGED_SESSIONS_MAX));
+        let sessions = Arc::new(Sessions::new(new_incarnation(entropy)?, MANAGED_SESSIONS_MAX));
         Ok(Self { client, hub, sessions })
     }
 

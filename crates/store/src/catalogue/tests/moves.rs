@@ -2,10 +2,10 @@
 
 use super::*;
 
-const LIFE: Incarnation = Incarnation::new([7; 16]);
+const INCARNATION: Incarnation = Incarnation::new([7; 16]);
 
 fn moved(catalogue: &Catalogue, name: &str, seq: u64) {
-    catalogue.moved(SessionId::from_stored(name), LIFE, Position::at(seq));
+    catalogue.moved(SessionId::from_stored(name), INCARNATION, Position::at(seq));
 }
 
 #[test]
@@ -14,9 +14,9 @@ fn the_feed_goes_on_before_the_row_does_and_tells_nothing_twice() {
     let catalogue = place.open();
     let start = catalogue.newest().unwrap();
     catalogue.put(row("a", 2, 10));
-    assert_eq!(ranges(&catalogue, &start), [told("a", 0, 2, false)]);
+    assert_eq!(ranges(&catalogue, &start), [change("a", 0, 2, false)]);
     moved(&catalogue, "a", 5);
-    let known = [told("a", 0, 2, false), told("a", 2, 5, false)];
+    let known = [change("a", 0, 2, false), change("a", 2, 5, false)];
     assert_eq!(ranges(&catalogue, &start), known);
     let fingerprint = catalogue.fingerprint(&SessionId::from_stored("a")).unwrap().unwrap();
     assert_eq!((fingerprint.position, fingerprint.size), (Position::at(5), 200), "the old row");
@@ -41,7 +41,7 @@ fn a_place_that_is_no_news_changes_nothing() {
     }
     catalogue.moved(SessionId::from_stored("a"), Incarnation::new([8; 16]), Position::at(9));
     moved(&catalogue, "unlisted", 4);
-    assert_eq!(ranges(&catalogue, &start), [told("a", 0, 5, false)]);
+    assert_eq!(ranges(&catalogue, &start), [change("a", 0, 5, false)]);
 }
 
 #[test]
@@ -54,9 +54,9 @@ fn a_place_that_waits_beside_a_row_or_an_end_is_told_with_it() {
     catalogue.put(row("b", 2, 10));
     catalogue.flush().unwrap();
     moved(&catalogue, "b", 6);
-    catalogue.remove(&SessionId::from_stored("b"), LIFE, Position::at(7));
+    catalogue.remove(&SessionId::from_stored("b"), INCARNATION, Position::at(7));
     moved(&catalogue, "b", 6);
-    let expected = [told("a", 0, 4, false), told("b", 0, 2, false), told("b", 2, 7, true)];
+    let expected = [change("a", 0, 4, false), change("b", 0, 2, false), change("b", 2, 7, true)];
     assert_eq!(ranges(&catalogue, &start), expected);
     assert_eq!(names(&catalogue, &all(9)), ["a"]);
 }
@@ -81,7 +81,11 @@ fn what_was_just_written_is_what_can_be_looked_up() {
                         moved(&here, name, seq + 1);
                     }
                     if turn == 3 {
-                        here.remove(&SessionId::from_stored("a"), LIFE, Position::at(seq + 2));
+                        here.remove(
+                            &SessionId::from_stored("a"),
+                            INCARNATION,
+                            Position::at(seq + 2),
+                        );
                     }
                     catalogue.flush().unwrap();
                     let cursor = cursor.unwrap_or_else(|| catalogue.newest().unwrap());
@@ -94,7 +98,7 @@ fn what_was_just_written_is_what_can_be_looked_up() {
             }
         }
         cursors.push(here.newest().unwrap());
-        let other = ChangeCursor { epoch: LIFE, ..here.newest().unwrap() };
+        let other = ChangeCursor { epoch: INCARNATION, ..here.newest().unwrap() };
         cursors.push(other);
     }
 }

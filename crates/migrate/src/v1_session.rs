@@ -1,4 +1,4 @@
-//! A session that lives in its V1 file, as a [`Store`]: what reads and writes sessions need not know.
+//! A session that lives in its V1 file, read as any other.
 //!
 //! The file is the truth; an index in memory says where each record is and follows the file, also when pi writes to
 //! it. Entries are appended as lines, synced before they are acknowledged, a batch in one write. What a V1
@@ -9,14 +9,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bough_platform::Entropy;
 use bough_session::{
-    BranchHead, CustomPayload, Entry, EntryBody, EntryId, Incarnation, MetaChange, NewRecord,
-    Record, SessionId,
+    BranchHead, CustomPayload, Entry, EntryBody, EntryId, MetaChange, NewRecord, Record, SessionId,
 };
 use bough_store::{
-    Appended, CHANGES_KEPT, Capabilities, ChangeCursor, ChangeHub, ChangePage, Draft, Durable,
-    EntryQuery, Head, ListPage, ListQuery, Loaded, PathPage, PathQuery, Position, ReadStore,
-    RecordPage, RecordQuery, Snapshot, Store, StoreError, StoredEntry, Trashed, UsageQuery,
-    UsageReport, Write, list_states, usage_of_states,
+    Appended, Durable, EntryQuery, Head, Loaded, PathPage, PathQuery, ReadStore, RecordPage,
+    RecordQuery, Snapshot, StoreError, StoredEntry, Trashed, Write, new_incarnation,
 };
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -30,11 +27,10 @@ type Answer<T> = std::result::Result<T, StoreError>;
 
 /// One session, served from its V1 file.
 #[derive(Debug)]
-pub struct V1Store {
+pub struct V1Session {
     session: SessionId,
     is_database: bool,
     entropy: Arc<dyn Entropy>,
-    hub: ChangeHub,
     served: Mutex<Served>,
 }
 
@@ -42,12 +38,9 @@ pub struct V1Store {
 struct Served {
     live: LiveV1,
     index: V1Index,
-    /// The position up to which changes were published, and the number of the last change.
-    published: Position,
-    change: u64,
 }
 
-impl V1Store {
+impl V1Session {
     /// Serves a file. A file that was read already is read again.
     pub async fn open(live: LiveV1, entropy: Arc<dyn Entropy>) -> Result<Self> {
         Self::open_file(live.file().clone(), entropy).await
@@ -60,17 +53,15 @@ impl V1Store {
 
     /// The same, on the calling thread.
     pub(crate) fn open_now(file: V1File, entropy: Arc<dyn Entropy>) -> Result<Self> {
-        let incarnation = draw(&*entropy)?;
-        let hub = ChangeHub::keeping(draw(&*entropy)?, CHANGES_KEPT);
+        let incarnation = new_incarnation(&*entropy)?;
         let mut live = LiveV1::unread(file);
         let mut index = V1Index::new(live.session_id(), incarnation);
         live.catch_up(&mut |taken| index.take(taken))?;
         live.require_session()?;
         index.name(live.session_id());
         let (session, is_database) = (live.session_id().clone(), live.is_database());
-        let mut served = Served { live, index, published: Position::default(), change: 0 };
-        served.publish(&hub);
-        Ok(Self { session, is_database, entropy, hub, served: Mutex::new(served) })
+        let served = Mutex::new(Served { live, index });
+        Ok(Self { session, is_database, entropy, served })
     }
 
     /// Whether the file is a database, which has to be read whole to see whether it changed.
@@ -112,20 +103,46 @@ impl V1Store {
             self.forget(served)?;
             first.into_iter().for_each(|taken| served.index.take(taken));
         }
-        let Served { live, index, .. } = served;
-        live.catch_up(&mut |taken| index.take(taken)).map_err(refused)?;
-        served.publish(&self.hub);
-        Ok(())
+        let Served { live, index } = served;
+        live.catch_up(&mut |taken| index.take(taken)).map_err(refused)
     }
 
     /// Another history is another incarnation, so that no cursor of the old one fits.
     fn forget(&self, served: &mut Served) -> Answer<()> {
-        let head = served.index.head();
-        let end = Position::at(head.seq + 1);
-        self.hub.publish(&self.session, head.incarnation, served.published..end, true);
-        served.index = V1Index::new(&self.session, draw(&*self.entropy)?);
-        served.published = Position::default();
+        served.index = V1Index::new(&self.session, new_incarnation(&*self.entropy)?);
         Ok(())
+    }
+
+    /// Writes to the file: entries are appended, and everything else is refused.
+    pub async fn write(&self, write: Write) -> Answer<Appended> {
+        match write {
+            Write::Append { expected, batch } => self.append(&expected, batch.records).await,
+            Write::Create(_) => Err(StoreError::Exists { session: self.session.clone() }),
+            Write::Step(_) => unsupported("be streamed to"),
+            Write::Replace { .. } => unsupported("be put in the place of another"),
+        }
+    }
+
+    /// Appends entries, and moves of the leaf, as lines.
+    pub async fn append(&self, expected: &Head, records: Vec<NewRecord>) -> Answer<Appended> {
+        let mut served = self.served.lock().await;
+        let lock = served.live.file().lock().map_err(refused)?;
+        let appended = self.append_locked(&mut served, expected, records);
+        if let Some(lock) = lock {
+            lock.remove()?;
+        }
+        appended
+    }
+
+    /// Refused: the file is pi's.
+    #[expect(clippy::unused_async, reason = "called in the place of a store's method")]
+    pub async fn delete(&self, _session: &SessionId, _at_ms: i64) -> Answer<Option<Trashed>> {
+        unsupported("be deleted")
+    }
+
+    /// Reads what is new in the file.
+    pub(crate) async fn reopen(&self, _session: &SessionId) -> Answer<()> {
+        self.look().await.map(drop)
     }
 
     /// Appends for a caller that holds the file's lock.
@@ -156,7 +173,6 @@ impl V1Store {
         }
         let (head, position) = (index.head(), index.position());
         landed.after.into_iter().for_each(|taken| index.take(taken));
-        served.publish(&self.hub);
         Ok(Appended { head, position, durable: Durable::ready() })
     }
 
@@ -168,24 +184,6 @@ impl V1Store {
         let (head, position) = (served.index.head(), served.index.position());
         Ok(Appended { head, position, durable: Durable::ready() })
     }
-}
-
-impl Served {
-    /// Wakes the subscribers of the session, if it changed since the last time.
-    fn publish(&mut self, hub: &ChangeHub) {
-        let now = self.index.position();
-        if now != self.published {
-            let (session, head) = (&self.index.state().session_id, self.index.head());
-            self.change = hub.publish(session, head.incarnation, self.published..now, false);
-            self.published = now;
-        }
-    }
-}
-
-fn draw(entropy: &dyn Entropy) -> Answer<Incarnation> {
-    let mut random = [0; 16];
-    entropy.fill(&mut random)?;
-    Ok(Incarnation::new(random))
 }
 
 /// Our refusals in the store's words.
@@ -272,7 +270,7 @@ fn is_of_the_moment(change: &MetaChange) -> bool {
 }
 
 #[async_trait]
-impl ReadStore for V1Store {
+impl ReadStore for V1Session {
     async fn load(&self, session: &SessionId, known: Option<&Head>) -> Answer<Loaded> {
         if *session != self.session {
             return Ok(Loaded::Absent);
@@ -303,7 +301,7 @@ impl ReadStore for V1Store {
 
     async fn path(&self, session: &SessionId, query: &PathQuery) -> Answer<PathPage> {
         let mut served = self.look_at(session).await?;
-        let Served { live, index, .. } = &mut *served;
+        let Served { live, index } = &mut *served;
         index.path(live, query)
     }
 
@@ -315,87 +313,5 @@ impl ReadStore for V1Store {
     ) -> Answer<Vec<BranchHead>> {
         let served = self.look_at(session).await?;
         served.index.branch_heads(&served.live, before, limit)
-    }
-}
-
-#[async_trait]
-impl Store for V1Store {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            name: "v1",
-            survives_restart: true,
-            other_processes: true,
-            keeps_change_cursor: false,
-            keeps_unknown_records: false,
-        }
-    }
-
-    async fn write(&self, session: &SessionId, write: Write) -> Answer<Appended> {
-        let is_here = *session == self.session;
-        match write {
-            Write::Create(_) if is_here => Err(StoreError::Exists { session: session.clone() }),
-            Write::Create(_) => unsupported("have others beside it"),
-            Write::Step(_) => unsupported("be streamed to"),
-            Write::Replace { .. } => unsupported("be put in the place of another"),
-            Write::Append { .. } if !is_here => {
-                Err(StoreError::NotFound { session: session.clone() })
-            }
-            Write::Append { expected, batch } => {
-                let mut served = self.served.lock().await;
-                let lock = served.live.file().lock().map_err(refused)?;
-                let appended = self.append_locked(&mut served, &expected, batch.records);
-                if let Some(lock) = lock {
-                    lock.remove()?;
-                }
-                appended
-            }
-        }
-    }
-
-    async fn draft(&self, _: &SessionId) -> Answer<Box<dyn Draft>> {
-        unsupported("have others beside it")
-    }
-
-    async fn delete(&self, _: &SessionId, _: i64) -> Answer<Option<Trashed>> {
-        unsupported("be deleted")
-    }
-
-    async fn undelete(&self, session: &SessionId, _: Incarnation, _: i64) -> Answer<Snapshot> {
-        Err(StoreError::NotFound { session: session.clone() })
-    }
-
-    async fn purge(&self, _: &SessionId, _: Incarnation, _: Option<i64>) -> Answer<bool> {
-        Ok(false)
-    }
-
-    async fn trash(&self, _: Option<&SessionId>) -> Answer<Vec<Trashed>> {
-        Ok(Vec::new())
-    }
-
-    async fn list(&self, query: &ListQuery) -> Answer<ListPage> {
-        let served = self.look().await?;
-        list_states(&[(served.index.state(), served.change)], query, self.hub.cursor())
-    }
-
-    async fn usage(&self, query: &UsageQuery) -> Answer<UsageReport> {
-        let served = self.look().await?;
-        Ok(usage_of_states(&[served.index.state()], query))
-    }
-
-    fn hub(&self) -> &ChangeHub {
-        &self.hub
-    }
-
-    async fn changes(&self, after: Option<&ChangeCursor>, limit: usize) -> Answer<ChangePage> {
-        drop(self.look().await?);
-        Ok(self.hub.changes(after, limit))
-    }
-
-    async fn reopen(&self, _: &SessionId) -> Answer<()> {
-        self.look().await.map(drop)
-    }
-
-    async fn close(&self) -> Answer<()> {
-        Ok(())
     }
 }

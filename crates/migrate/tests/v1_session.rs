@@ -1,30 +1,28 @@
-//! A V1 file behind the store's trait.
+//! A session that is served from its V1 file.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 mod common;
 
 use std::sync::Arc;
 
-use bough_migrate::{ExportFormat, ExportOptions, V1Store, export};
+use bough_migrate::{ExportFormat, ExportOptions, V1Session, export};
 use bough_session::{EntryId, MetaChange, NewRecord, Record, SessionId};
-use bough_store::{
-    ListQuery, PathQuery, PathStart, Position, ReadStore, Store, StoreError, StoreExt,
-};
+use bough_store::{PathQuery, PathStart, Position, ReadStore, StoreError, StoreExt, Write};
 use bough_testkit::{SimDisk, SimEntropy};
 use common::*;
 
 const FILE: &str = "v1/s.jsonl";
 
-async fn served(text: &str) -> (SimDisk, V1Store) {
+async fn served(text: &str) -> (SimDisk, V1Session) {
     let disk = SimDisk::new();
     disk.plant(&path(FILE), text.as_bytes()).unwrap();
     let store = open(&disk).await;
     (disk, store)
 }
 
-async fn open(disk: &SimDisk) -> V1Store {
+async fn open(disk: &SimDisk) -> V1Session {
     let live = migrator(disk, inline(), 1).open_file(FILE).unwrap();
-    V1Store::open(live, Arc::new(SimEntropy::new(4))).await.unwrap()
+    V1Session::open(live, Arc::new(SimEntropy::new(4))).await.unwrap()
 }
 
 fn session() -> SessionId {
@@ -35,7 +33,7 @@ fn entry(id: &str, parent: &str) -> NewRecord {
     Record::Entry(native_entry(id, Some(parent), "text", 1_800_000_000_000)).at(1_800_000_000_000)
 }
 
-async fn path_ids(store: &V1Store, leaf: Option<&str>) -> Vec<String> {
+async fn path_ids(store: &V1Session, leaf: Option<&str>) -> Vec<String> {
     let leaf = leaf.map(EntryId::from_stored);
     let query = PathQuery { leaf, start: PathStart::Root, limit: 100 };
     let page = store.path(&session(), &query).await.unwrap();
@@ -49,8 +47,8 @@ async fn reads_are_answered_from_the_file() {
     assert_eq!(path_ids(&store, Some("c")).await, ["a", "b", "c"]);
     let heads = store.branch_heads(&session(), None, 10).await.unwrap();
     assert_eq!(heads.len(), 2);
-    let query = ListQuery { limit: 10, ..ListQuery::default() };
-    assert_eq!(store.list(&query).await.unwrap().sessions[0].meta.message_count, 4);
+    let snapshot = store.state(&session()).await.unwrap().unwrap();
+    assert_eq!(snapshot.state.meta().message_count, 4);
     let mut out = Vec::new();
     let options = ExportOptions::whole(ExportFormat::Pi);
     export(&store, &session(), &options, &mut out).await.unwrap();
@@ -61,15 +59,12 @@ async fn reads_are_answered_from_the_file() {
 async fn an_append_is_lines_in_the_file_before_it_is_acknowledged() {
     let (disk, store) = served(&sample("s")).await;
     let head = store.state(&session()).await.unwrap().unwrap().head;
-    let appended = store
-        .append(&session(), &head, vec![entry("n", "c"), entry("m", "n")].into())
-        .await
-        .unwrap();
+    let appended = store.append(&head, vec![entry("n", "c"), entry("m", "n")]).await.unwrap();
     appended.durable.await.unwrap();
     let lines = values(&bytes(&disk.platter(), FILE));
     assert_eq!((&lines[6]["id"], &lines[7]["parentId"]), (&"n".into(), &"n".into()));
     assert_eq!(path_ids(&store, None).await, ["a", "b", "c", "n", "m"]);
-    let conflict = store.append(&session(), &head, vec![entry("o", "m")].into()).await;
+    let conflict = store.append(&head, vec![entry("o", "m")]).await;
     assert!(matches!(conflict, Err(StoreError::Conflict { .. })));
     assert_eq!(values(&bytes(&disk, FILE)).len(), 8);
 }
@@ -97,18 +92,18 @@ async fn what_a_v1_file_has_no_place_for_is_refused_and_nothing_is_written() {
     let renamed = MetaChange { title: Some("x".into()), ..MetaChange::default() };
     for record in [Record::Meta(renamed), Record::Tombstone] {
         let batch = vec![entry("n", "e"), record.at(1)];
-        let refused = store.append(&session(), &head, batch.into()).await;
+        let refused = store.append(&head, batch).await;
         assert!(matches!(refused, Err(StoreError::Unsupported { .. })));
     }
     assert!(store.delete(&session(), 1).await.is_err());
-    assert!(store.create(&session(), Vec::new().into()).await.is_err());
+    assert!(store.write(Write::Create(Vec::new().into())).await.is_err());
     assert_eq!(bytes(&disk, FILE), sample("s").as_bytes());
 }
 
-async fn move_leaf(store: &V1Store, to: Option<&str>) -> Result<(), StoreError> {
+async fn move_leaf(store: &V1Session, to: Option<&str>) -> Result<(), StoreError> {
     let head = store.state(&session()).await.unwrap().unwrap().head;
     let leaf = Record::Leaf(to.map(EntryId::from_stored)).at(1_800_000_000_000);
-    store.append(&session(), &head, vec![leaf].into()).await?.durable.await
+    store.append(&head, vec![leaf]).await?.durable.await
 }
 
 #[tokio::test]
@@ -123,13 +118,7 @@ async fn a_moved_leaf_is_a_line_that_pi_goes_on_from() {
     assert_eq!(path_ids(&again, None).await[..2], ["a", "b"]);
 
     let head = store.state(&session()).await.unwrap().unwrap().head;
-    store
-        .append(&session(), &head, vec![entry("n", "b")].into())
-        .await
-        .unwrap()
-        .durable
-        .await
-        .unwrap();
+    store.append(&head, vec![entry("n", "b")]).await.unwrap().durable.await.unwrap();
     move_leaf(&store, Some("n")).await.unwrap();
     assert_eq!(path_ids(&open(&disk).await, None).await, ["a", "b", "n"]);
     assert_eq!(values(&bytes(&disk, FILE)).len(), 8, "the leaf is the last line already");
