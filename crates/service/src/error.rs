@@ -298,6 +298,15 @@ impl ServiceError {
         if self.is_damage() { DAMAGE_HINT } else { self.facts().2 }
     }
 
+    /// The message of a failed call on a bus, with the texts that clients of session-manager match on.
+    #[must_use]
+    pub fn bus_message(&self) -> String {
+        match self {
+            Self::Malformed { detail, .. } => format!("serialization error: {detail}"),
+            _ => format!("handler error: {}: {self}", self.code()),
+        }
+    }
+
     /// Code, status and next step of each error.
     fn facts(&self) -> (&'static str, u16, &'static str) {
         use LimitError::{Empty, Reserved, TooLarge};
