@@ -144,6 +144,11 @@ impl App {
         *self.0.limits.write().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
+    /// Whether the store answers and the server is not about to end.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.health.trouble().is_none() && !self.shutdown.has_begun()
+    }
+
     /// An id for a request, unique over all servers with high probability.
     pub(crate) fn next_request_id(&self) -> String {
         let number = self.0.requests_begun.fetch_add(1, Ordering::Relaxed);

@@ -24,7 +24,7 @@ use crate::limits::{BUS_LAST_BYTES_WAIT, DRAIN_TIMEOUT};
 use crate::logs::start_log;
 use crate::net::{Connections, Listener, ListenerKind, SocketClaim, serve};
 use crate::resources::ServerResources;
-use crate::settings::{Applier, AskError, Environment, Sources, mark, offer, service_settings};
+use crate::settings::{Applier, Environment, Sources, mark, offer, service_settings};
 use crate::shutdown::{Shutdown, ShutdownSwitch, shutdown_switch};
 use crate::stores::OpenError;
 use crate::tasks::{
@@ -243,7 +243,7 @@ impl Server {
     ) -> Result<Self, ServeError> {
         let link = sources.link.clone();
         let mut config = loaded.config.clone();
-        sources.ask_engine(&mut config).await.map_err(ask_failed)?;
+        sources.ask_engine(&mut config).await?;
         let store = sources.open(&config).await?;
         let kept = sources.where_kept(&config);
         let service = Service::new(store, resources.clock.clone(), resources.entropy.clone());
@@ -481,11 +481,4 @@ fn connect(
     };
     let connect = options.connect.as_ref().ok_or(ServeError::NoEngine)?;
     Ok(Some(connect(url)))
-}
-
-fn ask_failed(error: AskError) -> ServeError {
-    match error {
-        AskError::Engine(error) => error.into(),
-        AskError::Config(error) => error.into(),
-    }
 }

@@ -11,11 +11,11 @@ use serde_json::Value;
 
 use crate::app::App;
 use crate::config::{self, AdapterConfig, Config, ConfigError, Loaded, Overrides, beside};
-use crate::engine::{ConfigurationOffer, EngineError, EngineLink};
+use crate::engine::{ConfigurationOffer, EngineLink};
 use crate::guard::{GuardRules, LocalKey, TokenFile, Tokens};
 use crate::logs;
 use crate::own_address::OwnAddresses;
-use crate::run::NativeWrapper;
+use crate::run::{NativeWrapper, ServeError};
 use crate::stores::OpenError;
 
 /// Looks up an environment variable.
@@ -61,7 +61,7 @@ impl Sources {
     }
 
     /// Asks the engine's configuration worker for its part, if there is one.
-    pub(crate) async fn ask_engine(&self, config: &mut Config) -> Result<(), AskError> {
+    pub(crate) async fn ask_engine(&self, config: &mut Config) -> Result<(), ServeError> {
         let Some(link) = &self.link else { return Ok(()) };
         let Some(value) = link.configure(offer(config)).await? else { return Ok(()) };
         Ok(self.take_engine_part(config, value)?)
@@ -94,15 +94,6 @@ impl Sources {
             local_key: Some(self.local_key.clone()),
         }
     }
-}
-
-/// Why the engine's part of the configuration is not known.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum AskError {
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    #[error(transparent)]
-    Config(#[from] ConfigError),
 }
 
 /// What an engine, or a client of the bus, may read of our settings.

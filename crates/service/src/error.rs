@@ -307,6 +307,15 @@ impl ServiceError {
         }
     }
 
+    /// The message of a failed call on a bus, with the texts that clients of session-manager match on.
+    #[must_use]
+    pub fn bus_message(&self) -> String {
+        match self {
+            Self::Malformed { detail, .. } => format!("serialization error: {detail}"),
+            _ => format!("handler error: {}: {self}", self.code()),
+        }
+    }
+
     /// Code, status and next step of each error.
     fn facts(&self) -> (&'static str, u16, &'static str) {
         use LimitError::{Empty, Reserved, TooLarge};

@@ -213,8 +213,8 @@ pub const RECORDING_LOOPS_REMEMBERED_MAX: usize = 100_000;
 pub const RECORDING_EVENTS_PER_CALL_MAX: usize = 10_000;
 /// Notices that one `session::record` answers with.
 pub const RECORDING_NOTICES_MAX: usize = 100;
-/// Recorded sessions that are kept in memory to be asked about.
-pub const RECORDED_SESSIONS_AT_HAND: usize = 8;
+/// Recorded sessions that are kept in memory for queries.
+pub const RECORDED_SESSIONS_CACHED_MAX: usize = 8;
 /// Records of a recorded session that are read at a time.
 pub const RECORDED_SESSION_RECORDS_PER_READ: usize = 1000;
 /// Sessions that `session::spawns` reads.

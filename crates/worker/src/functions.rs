@@ -38,11 +38,8 @@ fn registration(
     .response_format(function.response_schema())
 }
 
-/// The error with the texts that clients of session-manager match on, without a stack trace.
+/// The error, without a stack trace.
 fn remote(error: &ServiceError) -> Error {
-    let message = match error {
-        ServiceError::Malformed { detail, .. } => format!("serialization error: {detail}"),
-        _ => format!("handler error: {}: {error}", error.code()),
-    };
+    let message = error.bus_message();
     Error::Remote { code: "invocation_failed".to_owned(), message, stacktrace: None }
 }

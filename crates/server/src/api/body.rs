@@ -43,7 +43,8 @@ pub(crate) async fn read_json(
     }
     let bytes = read_body(app, body, most).await?;
     if !bytes.is_empty() {
-        check_content_type(headers)?;
+        let hint = "Send `Content-Type: application/json`.";
+        check_content_type(headers, is_json, ("http/not_json", "the body must be JSON", hint))?;
     }
     Ok(bytes)
 }
@@ -94,21 +95,21 @@ pub(super) fn too_large(most: usize) -> Problem {
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "http/too_large", detail, hint)
 }
 
-/// The content type of the body, in lower case and without parameters.
-pub(super) fn media_type(headers: &HeaderMap) -> String {
+/// Accepts only bodies of these content types: a page of another origin can send other types without a preflight.
+pub(super) fn check_content_type(
+    headers: &HeaderMap,
+    is_known: impl FnOnce(&str) -> bool,
+    (code, detail, hint): (&'static str, &str, &'static str),
+) -> Result<(), Problem> {
     let content_type =
         headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
-}
-
-/// Accepts only JSON content types: a page of another origin can send other types without a
-/// preflight.
-fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
-    let kind = media_type(headers);
-    if kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json")) {
+    let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if is_known(&kind) {
         return Ok(());
     }
-    let detail = "the body must be JSON";
-    let hint = "Send `Content-Type: application/json`.";
-    Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "http/not_json", detail, hint))
+    Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, code, detail, hint))
+}
+
+fn is_json(kind: &str) -> bool {
+    kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
 }

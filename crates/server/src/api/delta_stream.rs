@@ -16,7 +16,7 @@ use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::body::{NDJSON, media_type};
+use super::body::{NDJSON, check_content_type};
 use super::calls::{check_in_path, take_stream};
 use super::conditions::refuse_key;
 use super::delta_lines::{DeltaLine, DeltaLines, NoMore};
@@ -40,7 +40,7 @@ pub(crate) async fn append_deltas(
     let session_id = SessionId::from_stored(session_id);
     let entry_id = EntryId::from_stored(entry_id);
     let revision = app.service.streaming_revision(&caller.scope, &session_id, &entry_id).await?;
-    check_content_type(&parts.headers)?;
+    check_is_lines(&parts.headers)?;
     let permit = take_stream(&app)?;
     let (acknowledge, answers) = mpsc::channel(DELTA_ACKNOWLEDGEMENTS_WAITING);
     let lines = DeltaLines::new(body, DELTA_STREAM_IDLE);
@@ -52,16 +52,12 @@ pub(crate) async fn append_deltas(
     }))
 }
 
-/// Accepts only the content type of JSON lines: a page of another origin can send other types without a preflight.
-fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
+fn check_is_lines(headers: &HeaderMap) -> Result<(), Problem> {
     const KNOWN: [&str; 4] =
         [NDJSON, "application/ndjson", "application/jsonl", "application/json"];
-    if KNOWN.contains(&media_type(headers).as_str()) {
-        return Ok(());
-    }
-    let detail = "the body must be lines of JSON";
     let hint = "Send `Content-Type: application/x-ndjson`.";
-    Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "http/not_json", detail, hint))
+    let refusal = ("http/not_json", "the body must be lines of JSON", hint);
+    check_content_type(headers, |kind| KNOWN.contains(&kind), refusal)
 }
 
 /// A request that feeds a message.

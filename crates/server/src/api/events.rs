@@ -196,7 +196,7 @@ impl Live {
     /// Waits until there is an item, and, if it is a delta that follows others closely, until the beat ends. Cancel safe.
     async fn wait_for_beat(&mut self) -> Result<(), ServiceError> {
         self.wait().await?;
-        let is_delta = self.subscription.peek_at_hand().is_some_and(is_delta);
+        let is_delta = self.subscription.peek_available().is_some_and(is_delta);
         if let Some(beat) = self.beat.as_mut().filter(|_| is_delta) {
             beat.await;
             self.beat = None;
@@ -227,7 +227,7 @@ impl Live {
     fn gather(&mut self) {
         let mut text = EventText::new(self.messages.joined_at(), self.sent != Sent::Events);
         while text.len() < STREAM_PIECE_BYTES && self.hold_next(&mut text) {
-            let Some(item) = self.subscription.next_at_hand() else { break };
+            let Some(item) = self.subscription.next_available() else { break };
             if text.len() >= STREAM_PIECE_FEW_BYTES {
                 // Many are waiting, so reserve the memory at once.
                 text.reserve(STREAM_PIECE_ROOM);
@@ -249,7 +249,7 @@ impl Live {
 
     /// Holds the bytes of the next item, if it is large; `false` if they exceed the bound.
     fn hold_next(&mut self, text: &mut EventText) -> bool {
-        let Some(item) = self.subscription.peek_at_hand() else { return false };
+        let Some(item) = self.subscription.peek_available() else { return false };
         let bytes = item.weight();
         if bytes < STREAM_LARGE_EVENT_BYTES {
             return true;

@@ -30,13 +30,12 @@ pub(crate) async fn health(
     let search = app.service.search_status(scope, SearchStatusRequest::default()).await?;
     let reload = app.service.reload_status();
     let trouble = app.health.trouble();
-    let is_ready = trouble.is_none() && !app.shutdown.has_begun();
     let is_admin = scope.has(Right::Admin);
     let sees_sessions = scope.sees_every_session();
     let sees_all = scope.has(Right::Metrics) && sees_sessions;
     let verification = if sees_all { verification(&app, is_admin).await } else { Value::Null };
     let body = json!({
-        "status": if is_ready { "ready" } else { "not ready" },
+        "status": if app.is_ready() { "ready" } else { "not ready" },
         "version": env!("CARGO_PKG_VERSION"),
         "uptime_ms": u64::try_from(app.clock.monotonic().as_millis()).unwrap_or(u64::MAX),
         "draining": app.shutdown.has_begun(),

@@ -45,14 +45,13 @@ async fn healthz() -> Response {
 async fn readyz(State(app): State<App>) -> Response {
     let trouble = app.health.trouble();
     let reload = app.service.reload_status();
-    let is_draining = app.shutdown.has_begun();
-    let is_ready = trouble.is_none() && !is_draining;
+    let is_ready = app.is_ready();
     // The exact cause may name paths and addresses, so it is only in the log and `session::config-status`.
     let body = json!({
         "status": if is_ready { "ready" } else { "not ready" },
         "store": app.service.store().capabilities().name,
         "store_reachable": trouble.is_none(),
-        "draining": is_draining,
+        "draining": app.shutdown.has_begun(),
         "config": reload.last_outcome,
         "rejected_reloads": reload.rejected_reloads,
         "reopened_sessions": app.service.reopened_sessions(),
@@ -85,7 +84,7 @@ async fn metrics(
         bus_bindings: app.bindings.taken(),
         reopened_sessions: app.service.reopened_sessions(),
         rejected_reloads: app.service.reload_status().rejected_reloads,
-        is_ready: app.health.trouble().is_none() && !app.shutdown.has_begun(),
+        is_ready: app.is_ready(),
         uptime: app.clock.monotonic(),
     };
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");

@@ -13,7 +13,7 @@ use bough_session::RawJson;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::body::{NDJSON, media_type, too_large};
+use super::body::{NDJSON, check_content_type, too_large};
 use super::body_lines::{BodyLines, LineError, lines_of};
 use super::calls::take_stream;
 use super::conditions::refuse_key;
@@ -41,7 +41,7 @@ pub(crate) async fn record(State(app): State<App>, request: Request) -> Result<R
     caller.scope.may_call(function)?;
     let hint = "Send `recording_id`: events that were recorded are not recorded again.";
     refuse_key(&parts.headers, hint)?;
-    check_content_type(&parts.headers)?;
+    check_is_lines(&parts.headers)?;
     let asked = from_query(parts.uri.query().unwrap_or_default(), &record_fields())?;
     let mut next: RecordRequest = CallRequest::from(with_events(asked)).parse()?;
     // A recording without a name cannot be continued, so it ends with the body.
@@ -183,17 +183,10 @@ fn line_problem(error: LineError) -> Problem {
     }
 }
 
-fn check_content_type(headers: &http::HeaderMap) -> Result<(), Problem> {
-    if media_type(headers) == NDJSON {
-        return Ok(());
-    }
+fn check_is_lines(headers: &http::HeaderMap) -> Result<(), Problem> {
     let hint = "Send `Content-Type: application/x-ndjson`, one event a line.";
-    Err(Problem::new(
-        http::StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "http/not_ndjson",
-        "the body must be lines of JSON",
-        hint,
-    ))
+    let refusal = ("http/not_ndjson", "the body must be lines of JSON", hint);
+    check_content_type(headers, |kind| kind == NDJSON, refusal)
 }
 
 fn line_of<T: Serialize>(answer: &T) -> Vec<u8> {

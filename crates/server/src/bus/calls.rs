@@ -154,13 +154,9 @@ async fn answer_with(
     connection.send(text).await;
 }
 
-/// The error of one of our own functions, with the texts that clients of session-manager match on.
+/// The error of one of our own functions.
 pub(crate) fn service_error(error: &ServiceError) -> Value {
-    let message = match error {
-        ServiceError::Malformed { detail, .. } => format!("serialization error: {detail}"),
-        _ => format!("handler error: {}: {error}", error.code()),
-    };
-    let mut body = wire::error_body("invocation_failed", &message);
+    let mut body = wire::error_body("invocation_failed", &error.bus_message());
     if let (Some(data), Some(map)) = (error.data(), body.as_object_mut()) {
         map.insert("data".to_owned(), data);
     }

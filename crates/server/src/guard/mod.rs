@@ -73,78 +73,57 @@ pub(crate) struct Caller {
     pub(crate) id: Option<String>,
 }
 
-/// Why a caller was not let in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refusal {
-    #[error("the request names no host, or more than one")]
-    NoHost,
-    #[error("this server is not reached under that host name")]
-    Host,
-    #[error("pages of that origin may not call this server")]
-    Origin,
-    #[error("this server asks for a bearer token")]
-    TokenNeeded,
-    #[error("the bearer token is not one of this server's, or has ended")]
-    TokenNotGood,
-    #[error("the ticket is not one of this server's, was used before, or has ended")]
-    TicketNotGood,
-    #[error("a proxy forwarded the request, and this server does not require tokens")]
-    PassedOn,
-    #[error("a request that changes something and is let in by a cookie must name its origin")]
-    OriginNeeded,
+/// A row for each refusal: its status, its code, what happened, and the next step.
+macro_rules! refusals {
+    ($($name:ident $status:literal $code:literal $detail:tt $hint:literal;)*) => {
+        /// Why a caller was not let in.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+        pub(crate) enum Refusal {
+            $(#[error($detail)] $name,)*
+        }
+
+        impl Refusal {
+            /// Every one.
+            #[cfg(test)]
+            pub(crate) const ALL: [Self; [$($status),*].len()] = [$(Self::$name),*];
+
+            /// Code, status and next step.
+            const fn facts(self) -> (&'static str, u16, &'static str) {
+                match self { $(Self::$name => ($code, $status, $hint),)* }
+            }
+        }
+    };
+}
+
+refusals! {
+    NoHost 400 "guard/host_not_allowed" "the request names no host, or more than one" "Send one Host header.";
+    Host 421 "guard/host_not_allowed" "this server is not reached under that host name"
+        "Use the address that the server prints, or add the name to allow.hosts.";
+    Origin 403 "guard/origin_not_allowed" "pages of that origin may not call this server"
+        "Add the page's origin to allow.origins.";
+    TokenNeeded 401 "guard/token_needed" "this server asks for a bearer token"
+        "Make one with `bough token create` and send it as `Authorization: Bearer <token>`.";
+    TokenNotGood 401 "guard/token_not_valid" "the bearer token is not one of this server's, or has ended"
+        "Make one with `bough token create` and send it as `Authorization: Bearer <token>`.";
+    TicketNotGood 401 "guard/ticket_not_valid" "the ticket is not one of this server's, was used before, or has ended"
+        "Ask for a new one with `POST /v1/tickets`; each opens one stream.";
+    PassedOn 403 "guard/proxy_not_trusted" "a proxy forwarded the request, and this server does not require tokens"
+        "Make a token with `bough token create`, or add the proxy's address to allow.proxies if every client of the proxy may do everything.";
+    OriginNeeded 403 "guard/origin_needed" "a request that changes something and is let in by a cookie must name its origin"
+        "Send an Origin header, as browsers do, or a bearer token.";
 }
 
 impl Refusal {
-    /// Every one.
-    #[cfg(test)]
-    pub(crate) const ALL: [Self; 8] = [
-        Self::NoHost,
-        Self::Host,
-        Self::Origin,
-        Self::TokenNeeded,
-        Self::TokenNotGood,
-        Self::TicketNotGood,
-        Self::PassedOn,
-        Self::OriginNeeded,
-    ];
-
     pub(crate) const fn code(self) -> &'static str {
-        match self {
-            Self::NoHost | Self::Host => "guard/host_not_allowed",
-            Self::Origin => "guard/origin_not_allowed",
-            Self::TokenNeeded => "guard/token_needed",
-            Self::TokenNotGood => "guard/token_not_valid",
-            Self::TicketNotGood => "guard/ticket_not_valid",
-            Self::PassedOn => "guard/proxy_not_trusted",
-            Self::OriginNeeded => "guard/origin_needed",
-        }
+        self.facts().0
     }
 
     pub(crate) const fn status(self) -> u16 {
-        match self {
-            Self::NoHost => 400,
-            Self::Host => 421,
-            Self::Origin | Self::PassedOn | Self::OriginNeeded => 403,
-            Self::TokenNeeded | Self::TokenNotGood | Self::TicketNotGood => 401,
-        }
+        self.facts().1
     }
 
     pub(crate) const fn hint(self) -> &'static str {
-        match self {
-            Self::NoHost => "Send one Host header.",
-            Self::Host => "Use the address that the server prints, or add the name to allow.hosts.",
-            Self::Origin => "Add the page's origin to allow.origins.",
-            Self::TokenNeeded | Self::TokenNotGood => {
-                "Make one with `bough token create` and send it as `Authorization: Bearer <token>`."
-            }
-            Self::TicketNotGood => {
-                "Ask for a new one with `POST /v1/tickets`; each opens one stream."
-            }
-            Self::PassedOn => {
-                "Make a token with `bough token create`, or add the proxy's address to allow.proxies if every client of the proxy may do everything."
-            }
-            Self::OriginNeeded => "Send an Origin header, as browsers do, or a bearer token.",
-        }
+        self.facts().2
     }
 }
 

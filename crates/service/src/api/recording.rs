@@ -12,7 +12,7 @@ pub struct RecordRequest {
     /// over, so a request can be repeated. Without it these are the next ones. After the server was restarted, events of
     /// loops that began before are refused: send those after `resume_after`, or all of them with 0.
     pub after: Option<u64>,
-    /// The events, in the order in which the agent told them.
+    /// The events, in the order of the agent.
     #[schemars(with = "Vec<serde_json::Map<String, serde_json::Value>>")]
     pub events: Vec<RawJson>,
     /// Whether the recording ends here: loops that have not ended are then broken off. Default false.

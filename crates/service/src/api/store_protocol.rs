@@ -67,8 +67,7 @@ pub struct ActiveLeafResponse {
     pub entry_id: Option<EntryId>,
 }
 
-/// An event as it travels between instances. The session's metadata rides along, so that filters work at every
-/// edge.
+/// An event as it is sent between instances. It has the session's metadata, so that each instance can filter by them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventEnvelope {
     /// One of the six public event types.

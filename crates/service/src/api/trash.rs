@@ -30,8 +30,7 @@ pub struct ListTrashRequest {
 /// One deleted session that can still be brought back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrashItem {
-    /// Which life of the session id this was; `session::undelete` accepts it where one id was deleted
-    /// more than once.
+    /// The incarnation that was deleted; `session::undelete` takes it if the id was deleted more than once.
     pub incarnation: String,
     /// The metadata record as it was when the session was deleted.
     pub meta: SessionMeta,
@@ -64,7 +63,7 @@ pub struct ListTrashResponse {
 pub struct UndeleteRequest {
     /// The deleted session.
     pub session_id: SessionId,
-    /// Which of its lives; the most recently deleted one when omitted.
+    /// The incarnation; the most recently deleted one when omitted.
     pub incarnation: Option<String>,
 }
 
@@ -80,7 +79,7 @@ pub struct UndeleteResponse {
 pub struct PurgeRequest {
     /// The deleted session.
     pub session_id: SessionId,
-    /// Which of its lives; the most recently deleted one when omitted.
+    /// The incarnation; the most recently deleted one when omitted.
     pub incarnation: Option<String>,
 }
 

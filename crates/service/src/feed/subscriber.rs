@@ -174,7 +174,7 @@ impl Subscriber {
     }
 
     /// Takes a page that the tail has; says whether there is something to read.
-    pub(super) fn read_at_hand(&mut self, page: &mut VecDeque<FeedItem>) -> bool {
+    pub(super) fn read_available(&mut self, page: &mut VecDeque<FeedItem>) -> bool {
         match self.reading {
             Reading::Tail(number) => self.read_tail(number, page),
             Reading::Store(_) => false,

@@ -205,7 +205,7 @@ impl Subscription {
         }
     }
 
-    /// Waits until there is an item, and leaves it where it is: [`next_at_hand`](Self::next_at_hand) takes it.
+    /// Waits until there is an item, and leaves it where it is: [`next_available`](Self::next_available) takes it.
     ///
     /// May be given up and called again, as [`next`](Self::next).
     pub async fn wait(&mut self) -> Result<(), ServiceError> {
@@ -235,15 +235,15 @@ impl Subscription {
 
     /// The next item if it was read already, by this subscriber or by another. Begins nothing that would have to be waited
     /// for.
-    pub fn next_at_hand(&mut self) -> Option<FeedItem> {
-        self.peek_at_hand()?;
+    pub fn next_available(&mut self) -> Option<FeedItem> {
+        self.peek_available()?;
         self.take()
     }
 
-    /// The item that [`next_at_hand`](Self::next_at_hand) takes.
-    pub fn peek_at_hand(&mut self) -> Option<&FeedItem> {
+    /// The item that [`next_available`](Self::next_available) takes.
+    pub fn peek_available(&mut self) -> Option<&FeedItem> {
         while !self.skip_unwanted() {
-            if !self.read_at_hand() {
+            if !self.read_available() {
                 return None;
             }
         }
@@ -365,11 +365,11 @@ impl Subscription {
     }
 
     /// Takes a page that was read for all; says whether there was one.
-    fn read_at_hand(&mut self) -> bool {
+    fn read_available(&mut self) -> bool {
         let live = self.replay.is_none()
             && self.listing.is_none()
             && *self.swaps.borrow() == self.runtime.epoch;
-        live && self.subscriber.read_at_hand(&mut self.page)
+        live && self.subscriber.read_available(&mut self.page)
     }
 
     async fn read_replay(&mut self) -> Result<(), ServiceError> {

@@ -6,14 +6,14 @@ use bough_recorder::{RecordFold, RecordedSession};
 use bough_session::{Incarnation, SessionId};
 use bough_store::{Position, Store, StoreError, StoreExt};
 
-use crate::limits::{RECORDED_SESSION_RECORDS_PER_READ, RECORDED_SESSIONS_AT_HAND};
+use crate::limits::{RECORDED_SESSION_RECORDS_PER_READ, RECORDED_SESSIONS_CACHED_MAX};
 use crate::lock::lock;
 use crate::recent_map::RecentMap;
 
 /// The recorded sessions that were queried last.
 #[derive(Default)]
 pub(crate) struct RecordedSessions {
-    folds: Mutex<RecentMap<SessionId, Arc<SessionFold>, RECORDED_SESSIONS_AT_HAND>>,
+    folds: Mutex<RecentMap<SessionId, Arc<SessionFold>, RECORDED_SESSIONS_CACHED_MAX>>,
 }
 
 /// The fold of one session's log.

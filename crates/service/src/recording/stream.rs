@@ -63,11 +63,9 @@ impl RecordingStream {
         let begun = (before != Some(0)).then(Begun::default);
         let before = before.unwrap_or_default();
         let notices = Arc::new(Mutex::new(Notices::default()));
-        let heard = Arc::clone(&notices);
+        let list = Arc::clone(&notices);
         let options = DurableOptions {
-            on_notice: Some(Arc::new(move |event, notice: &Notice| {
-                lock(&heard).add(event, notice)
-            })),
+            on_notice: Some(Arc::new(move |event, notice: &Notice| lock(&list).add(event, notice))),
             ..DurableOptions::default()
         };
         let recorder = DurableRecorder::start(Arc::new(sink), options);

@@ -1,7 +1,7 @@
 //! Search over the text of all sessions.
 //!
-//! The index names candidates; each is compared with what the store has now. So what is found is durable and there, whatever the
-//! index has not heard yet.
+//! The index names candidates; each is compared with what the store has now. So a hit is durable and present, even if the index
+//! is behind.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -64,20 +64,20 @@ async fn a_wake_up_is_followed_once_for_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn gathering_what_is_at_hand_begins_no_reading() {
+async fn taking_available_items_begins_no_reading() {
     let busy = Busy::new().await;
     let mut listener = busy.bed.listen().await;
     for text in ["one", "two", "three"] {
         busy.bed.say(&busy.id, text).await;
     }
     let before = busy.asked();
-    assert!(listener.subscription.next_at_hand().is_none());
+    assert!(listener.subscription.next_available().is_none());
     assert_eq!(busy.asked(), before);
     assert_eq!(said(&listener.item().await), "one");
     assert_eq!(busy.asked(), before + 1);
     busy.bed.say(&busy.id, "four").await;
     let mut gathered = Vec::new();
-    while let Some(item) = listener.subscription.next_at_hand() {
+    while let Some(item) = listener.subscription.next_available() {
         gathered.push(said(&item));
     }
     assert_eq!(gathered, ["two", "three"]);
