@@ -61,7 +61,7 @@ pub use feed::{
 };
 pub use function::{Function, Method, Route};
 pub use open_streams::HeldStream;
-pub use percent::percent_encode;
+pub use percent::{percent_decode, percent_encode};
 pub use recording::{RecordingClaim, RecordingSink};
 pub use reload::{Reload, ReloadError};
 pub use request::Request;

@@ -183,11 +183,11 @@ export interface components {
             next_cursor?: string | null;
         };
         Checkpoints: {
-            /** @description Sessions whose newest checkpoint knows all their records. */
+            /** @description Sessions whose newest checkpoint has all their records. */
             checkpointed: number;
             /** @description Sessions with records after their newest checkpoint: opening one reads those. */
             dirty: number;
-            /** @description When the files were looked at, milliseconds since the epoch. */
+            /** @description When the files were measured, milliseconds since the epoch. */
             measured_at: number;
             /** @description Sessions whose manifest cannot be read. */
             unreadable: number;
@@ -548,17 +548,17 @@ export interface components {
         /**
          * @description The types of events.
          *
-         *     - `session::created`: A session exists.
-         *     - `session::message-added`: An entry was appended.
-         *     - `session::message-updated`: A message's content changed.
-         *     - `session::status-changed`: A session's status changed.
+         *     - `session::created`: A session exists (created, ensured, forked or brought back).
+         *     - `session::message-added`: An entry was appended to a session.
+         *     - `session::message-updated`: A message's content changed (for example while it streams).
+         *     - `session::status-changed`: A session's status changed (idle, working, done, error).
          *     - `session::meta-updated`: A session's title, description or metadata changed.
-         *     - `session::deleted`: A session was deleted.
-         *     - `session::leaf-moved`: The active leaf moved without an append.
+         *     - `session::deleted`: A session and its entries were removed.
+         *     - `session::leaf-moved`: The active path of a session ends at another entry.
          *     - `session::archived`: A session was archived, or taken back.
          *     - `session::task-changed`: A session's task was named.
-         *     - `session::label-changed`: An entry was named.
-         *     - `session::message-removed`: An entry was hidden.
+         *     - `session::label-changed`: An entry was named, or lost its name.
+         *     - `session::message-removed`: An entry was hidden: no read shows it any more.
          *     - `session::loop-changed`: Something happened in a loop of an agent.
          * @enum {string}
          */
@@ -1399,13 +1399,13 @@ export interface components {
         RawRead: components["schemas"]["StateRawRead"] | components["schemas"]["EntryRawRead"] | components["schemas"]["PathRawRead"] | components["schemas"]["RecordsRawRead"] | components["schemas"]["BranchHeadsRawRead"];
         Readiness: {
             /** @description How the last reload of the configuration ended. */
-            config?: string;
+            config: string;
             /** @description Whether the server is about to end. */
             draining: boolean;
             /** @description Reloads that were refused since the start. */
-            rejected_reloads?: number;
+            rejected_reloads: number;
             /** @description Sessions that were opened again after a failure. */
-            reopened_sessions?: number;
+            reopened_sessions: number;
             /** @enum {string} */
             status: "ready" | "not ready";
             /** @description The adapter. */
@@ -1417,7 +1417,7 @@ export interface components {
         RecordRequest: {
             /** @description How many events of the recording come before the first of these. Events that the recording has already are passed over, so a request can be repeated. Without it these are the next ones. After the server was restarted, events of loops that began before are refused: send those after `resume_after`, or all of them with 0. */
             after?: number | null;
-            /** @description The events, in the order in which the agent told them. */
+            /** @description The events, in the order of the agent. */
             events: components["schemas"]["RecorderEvent"][];
             /** @description Whether the recording ends here: loops that have not ended are then broken off. Default false. */
             finish?: boolean | null;
@@ -1569,7 +1569,7 @@ export interface components {
             /** @description The text. */
             text: string;
         };
-        /** @description What is going on. */
+        /** @description The present activity of the server. */
         ServerActivity: {
             /** @description How many bus bindings. */
             bus_bindings: number;
@@ -2028,7 +2028,7 @@ export interface components {
             sessions: number;
             size: components["schemas"]["StoreSize"] | null;
             /** @description Why it does not. */
-            trouble?: string | null;
+            trouble: string | null;
         };
         StoreLimits: {
             /**
@@ -2085,7 +2085,7 @@ export interface components {
         StoreSize: {
             /** @description Bytes of the catalogue, which is derived from the sessions. */
             catalogue_bytes: number;
-            /** @description When the files were looked at, milliseconds since the epoch. */
+            /** @description When the files were measured, milliseconds since the epoch. */
             measured_at: number;
             /** @description Bytes of the search index, which is derived too. */
             search_bytes: number;
@@ -2164,7 +2164,7 @@ export interface components {
         Ticket: {
             /** @description When it ends, milliseconds since the epoch. */
             expires_at: number;
-            /** @description Send it as `ticket=` in the query of an event stream. It is good once. */
+            /** @description Send it as `ticket=` in the query of an event stream. It opens one stream. */
             ticket: string;
         };
         /** @description One deleted session that can still be brought back. */
@@ -2179,7 +2179,7 @@ export interface components {
              * @description When its retention ends and it may be purged, milliseconds since epoch; absent when it is kept until it is purged by hand.
              */
             expires_at?: number | null;
-            /** @description Which life of the session id this was; `session::undelete` accepts it where one id was deleted more than once. */
+            /** @description The incarnation that was deleted; `session::undelete` takes it if the id was deleted more than once. */
             incarnation: string;
             /** @description The metadata record as it was when the session was deleted. */
             meta: components["schemas"]["SessionMeta"];
@@ -2238,7 +2238,7 @@ export interface components {
         };
         /** @description Input of `session::undelete`. */
         UndeleteRequest: {
-            /** @description Which of its lives; the most recently deleted one when omitted. */
+            /** @description The incarnation; the most recently deleted one when omitted. */
             incarnation?: string | null;
         };
         /** @description Output of `session::undelete`. */
@@ -2394,10 +2394,10 @@ export interface components {
         };
         Verification: {
             last: components["schemas"]["VerificationResult"] | null;
-            /** @description Since when one is running, milliseconds since the epoch. */
+            /** @description When the running one began, milliseconds since the epoch. */
             running_since: number | null;
             /**
-             * @description How the last verification that came to its end ended. `failed`: it could not look at every session.
+             * @description The result of the last verification that ended. `failed`: it could not read every session.
              * @enum {string}
              */
             status: "never" | "well" | "damaged" | "failed";
@@ -2408,9 +2408,9 @@ export interface components {
             /** @description Sessions with damage. */
             damaged: number;
             /** @description The first of them. Only callers with the right `admin` see them. */
-            damaged_sessions?: string[] | null;
+            damaged_sessions: string[] | null;
             /** @description Why not every session was checked. */
-            failure?: string | null;
+            failure: string | null;
             /** @description When it ended, milliseconds since the epoch. */
             finished_at: number;
             /** @description Sessions that were checked, live and deleted. */

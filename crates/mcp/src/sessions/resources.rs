@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bough_service::percent_encode;
+use bough_service::{percent_decode, percent_encode};
 use serde_json::{Value, json};
 
 use super::{CallRefused, Functions, SessionHost};
@@ -23,7 +23,7 @@ enum ResourceUri {
 impl ResourceUri {
     fn parse(uri: &str) -> Option<Self> {
         let parts: Vec<String> =
-            uri.strip_prefix(BEGIN)?.split('/').map(decode).collect::<Option<_>>()?;
+            uri.strip_prefix(BEGIN)?.split('/').map(percent_decode).collect::<Option<_>>()?;
         match parts.as_slice() {
             [session] if !session.is_empty() => Some(Self::Session(session.clone())),
             [session, entries, entry]
@@ -39,22 +39,6 @@ impl ResourceUri {
 /// The address of a session.
 fn uri_of(session: &str) -> String {
     format!("{BEGIN}{}", percent_encode(session))
-}
-
-/// A part of an address without its escapes; `None` when they are not well formed.
-fn decode(part: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(part.len());
-    let mut rest = part.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let (high, low) =
-            (char::from(rest.next()?).to_digit(16)?, char::from(rest.next()?).to_digit(16)?);
-        bytes.push(u8::try_from(high * 16 + low).ok()?);
-    }
-    String::from_utf8(bytes).ok()
 }
 
 pub(super) fn templates() -> Vec<Value> {

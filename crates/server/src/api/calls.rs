@@ -8,6 +8,7 @@ use axum::extract::{FromRequestParts, Path, RawPathParams, Request as HttpReques
 use axum::response::{IntoResponse, Response};
 use bough_service::{
     Answer, Function, Method, Request, Right, ServiceError, Tag, TagKind, function, functions,
+    percent_encode,
 };
 use bough_session::{Incarnation, SessionId};
 use http::header::{CONTENT_TYPE, ETAG, LOCATION};
@@ -99,7 +100,7 @@ async fn call_by_name(
     parts: &Parts,
     body: Body,
 ) -> Result<Response, Problem> {
-    let caller = Caller::of(&parts)?;
+    let caller = Caller::of(parts)?;
     caller.scope.may_call(function)?;
     from_query(parts.uri.query().unwrap_or_default(), &[])?;
     let mut request = read_request(app, &parts.headers, body).await?;
@@ -333,8 +334,7 @@ fn location(session: &SessionId) -> HeaderMap {
     if check_in_path("session_id", session.as_str()).is_err() {
         return HeaderMap::new();
     }
-    let id: String = form_urlencoded::byte_serialize(session.as_str().as_bytes()).collect();
-    header(LOCATION, &format!("/v1/sessions/{}", id.replace('+', "%20")))
+    header(LOCATION, &format!("/v1/sessions/{}", percent_encode(session.as_str())))
 }
 
 fn header(name: http::HeaderName, text: &str) -> HeaderMap {

@@ -9,8 +9,9 @@
 
 use bough_service::{
     Answer, CallTerms, Function, Precondition, Repeat, Request, Scope, ServiceError,
+    percent_decode, percent_encode,
 };
-use bough_session::{Incarnation, hex};
+use bough_session::Incarnation;
 use http::HeaderMap;
 use http::header::{IF_MATCH, IF_NONE_MATCH};
 use serde_json::Value;
@@ -25,34 +26,12 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// An opaque tag for a text: quoted, and only with characters that a header can hold.
 pub(crate) fn tag(text: &str) -> String {
-    let mut tag = String::from("\"");
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            tag.push(char::from(byte));
-        } else {
-            tag.push('%');
-            tag.push_str(&hex(&[byte]));
-        }
-    }
-    tag.push('"');
-    tag
+    format!("\"{}\"", percent_encode(text))
 }
 
 /// The text of a tag that [`tag`] made.
 fn untag(tag: &str) -> Option<String> {
-    let inner = tag.strip_prefix('"')?.strip_suffix('"')?;
-    let mut bytes = Vec::new();
-    let mut rest = inner.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let pair = [rest.next()?, rest.next()?];
-        let [value] = bough_session::unhex::<1>(std::str::from_utf8(&pair).ok()?)?;
-        bytes.push(value);
-    }
-    String::from_utf8(bytes).ok()
+    percent_decode(tag.strip_prefix('"')?.strip_suffix('"')?)
 }
 
 /// Whether the caller already has the version with this tag.

@@ -4,7 +4,7 @@ use bough_service::schema_of;
 use serde_json::{Map, Value, json};
 
 use super::operations::{answer, with_failures};
-use super::schemas::{Components, complete, count, nullable, reference, text, time, truth};
+use super::schemas::{Components, complete, count, nullable, reference, text, time, truth, with};
 use crate::api::health::STORE_LIMITS;
 use crate::config::LimitsConfig;
 use crate::limits::DAMAGED_SESSIONS_NAMED_MAX;
@@ -130,9 +130,7 @@ fn store() -> Value {
 /// What a store holds at the most.
 fn store_limits() -> Value {
     let number = |(name, limit, about): &(&str, usize, &str)| {
-        let mut schema = count(about);
-        schema["example"] = json!(limit);
-        ((*name).to_owned(), schema)
+        ((*name).to_owned(), with(count(about), "example", json!(limit)))
     };
     complete(STORE_LIMITS.iter().map(number).collect::<Map<String, Value>>().into())
 }
@@ -157,7 +155,6 @@ fn counts() -> Value {
 fn counted(about: &str, names: &[&str]) -> Value {
     let number =
         |name: &&str| ((*name).to_owned(), count(&format!("How many {}.", name.replace('_', " "))));
-    let mut schema = complete(names.iter().map(number).collect::<Map<String, Value>>().into());
-    schema["description"] = json!(about);
-    schema
+    let schema = complete(names.iter().map(number).collect::<Map<String, Value>>().into());
+    with(schema, "description", json!(about))
 }

@@ -147,6 +147,14 @@ pub(super) fn time(about: &str) -> Value {
     json!({ "type": "integer", "description": format!("{about}, milliseconds since the epoch.") })
 }
 
+/// The schema with one more keyword.
+pub(super) fn with(mut schema: Value, keyword: &str, value: Value) -> Value {
+    if let Value::Object(map) = &mut schema {
+        map.insert(keyword.to_owned(), value);
+    }
+    schema
+}
+
 /// The same schema, or `null`.
 pub(super) fn nullable(mut schema: Value) -> Value {
     match schema.get_mut("type") {
