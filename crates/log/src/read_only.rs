@@ -12,15 +12,18 @@ use crate::rebuild::{is_manifest_damage, is_whole_without_manifest, manifest_of_
 use crate::store::LogStore;
 
 impl<F: Fold> LogStore<F> {
+    /// The container of a log; `NotFound` when there is none.
+    pub(crate) fn existing(&self, id: &str) -> Result<Container> {
+        self.locate(id)?.ok_or_else(|| not_found(id))
+    }
+
     /// Loads a log for reading. While another process writes it, only what its offset rows know is shown.
     pub(crate) fn load_read_only(&self, id: &str) -> Result<Arc<Loaded<F>>> {
         /// A writer may come, go, or replace checkpoints and tables while we look; then we look again.
         const TRIES: u32 = 8;
         let mut last = Err(not_found(id));
         for _ in 0..TRIES {
-            let Some(container) = self.locate(id)? else {
-                return Err(not_found(id));
-            };
+            let container = self.existing(id)?;
             let disk = &self.inner.platform.disk;
             let holder = disk.lock_holder(&container.lock()?)?;
             let live = holder.is_some();

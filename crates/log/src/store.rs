@@ -367,11 +367,6 @@ impl<F: Fold> LogStore<F> {
         self.locate_once(id)
     }
 
-    /// The container of a log; `NotFound` when there is none.
-    pub(crate) fn existing(&self, id: &str) -> Result<Container> {
-        self.locate(id)?.ok_or_else(|| not_found(id))
-    }
-
     fn locate_once(&self, id: &str) -> Result<Option<Container>> {
         let escaped = escape_id(id)?;
         let dir = shard_dir(id)?;
@@ -451,9 +446,7 @@ impl<F: Fold> LogStore<F> {
         let Inner { platform, options, .. } = &*self.inner;
         // The container may move between finding and locking it: a deletion by another process.
         for _ in 0..3 {
-            let Some(container) = self.locate(id)? else {
-                return Err(not_found(id));
-            };
+            let container = self.existing(id)?;
             let Some(writer) = open_writer(platform, options, container.clone(), id)? else {
                 continue;
             };

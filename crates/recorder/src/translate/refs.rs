@@ -261,22 +261,9 @@ impl Index {
 }
 
 fn digest(message: &Message) -> u64 {
-    struct Feed<'a>(&'a mut DefaultHasher);
-
-    impl std::io::Write for Feed<'_> {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.write(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
     let mut hasher = DefaultHasher::new();
-    // Hashing the text cannot fail; a message that could not be written would only not be found.
-    drop(serde_json::to_writer(Feed(&mut hasher), message));
+    // A message that could not be written would only not be found.
+    hasher.write(&serde_json::to_vec(message).unwrap_or_default());
     hasher.finish()
 }
 
