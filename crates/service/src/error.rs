@@ -400,12 +400,7 @@ impl ServiceError {
             Self::AlreadyExists { .. } => {
                 "Delete the session that has the id now; fork it first to keep its content."
             }
-            Self::Locked { holder } if holder == ANOTHER_RECORDER => {
-                "Continue that recording by its recording_id and end its loop; it is dropped when nothing came for 15 minutes."
-            }
-            Self::Locked { .. } => {
-                "Send the call to the process that holds the session, or close it there."
-            }
+            Self::Locked { holder } => lock_hint(holder),
             Self::Busy { .. } => "Try again.",
             Self::Unsupported { .. } => "Bring it in first: bough migrate FILE.",
             Self::NotAuthoritative => "Send it to the main instance.",
@@ -475,6 +470,13 @@ fn describe_lock(holder: &str) -> String {
         return "another recording has an open loop in this session".to_owned();
     }
     format!("another process is writing this session ({})", describe_holder(holder))
+}
+
+fn lock_hint(holder: &str) -> &'static str {
+    if holder == ANOTHER_RECORDER {
+        return "Continue that recording by its recording_id and end its loop; it is dropped when nothing came for 15 minutes.";
+    }
+    "Send the call to the process that holds the session, or close it there."
 }
 
 /// Whether the stored data is damaged, so that repeating the call does not help.
