@@ -8,7 +8,6 @@ use iii_sdk::{IIIClient, InitOptions, register_worker};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::Instant;
 
 use crate::bindings::EngineBindings;
 use crate::configuration;
@@ -17,8 +16,9 @@ use crate::functions;
 
 /// How often the connection to the engine is checked. The client waits longer before it reconnects.
 const CONNECTION_POLL: Duration = Duration::from_millis(100);
-/// How long a start waits for the engine's configuration worker, which the engine may start at the same time.
-const CONFIGURATION_WORKER_WAIT: Duration = Duration::from_secs(2);
+/// How often a start looks for the engine's configuration worker, which the engine may start at the same time: about
+/// 2 s, as each look takes three calls with pauses.
+const CONFIGURATION_WORKER_LOOKS: u32 = 3;
 /// How often an engine that had none is asked again.
 const CONFIGURATION_WORKER_POLL: Duration = Duration::from_secs(2);
 
@@ -82,19 +82,16 @@ impl Worker {
         initial_value: Value,
     ) -> Result<Option<Value>, WorkerError> {
         let _ = self.settings.offer.get_or_init(|| (schema, initial_value));
-        let began = Instant::now();
-        loop {
+        for _ in 0..CONFIGURATION_WORKER_LOOKS {
             let found = self.settings.register(&self.client).await?;
             if found.is_some() {
                 return Ok(found);
             }
-            if began.elapsed() >= CONFIGURATION_WORKER_WAIT {
-                tracing::warn!(
-                    "the engine has no configuration worker; our own settings hold until it has one"
-                );
-                return Ok(None);
-            }
         }
+        tracing::warn!(
+            "the engine has no configuration worker; our own settings hold until it has one"
+        );
+        Ok(None)
     }
 
     /// Reads the stored settings; `None` while no configuration worker has them.
