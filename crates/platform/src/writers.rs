@@ -26,7 +26,9 @@ fn writes(process: &Path, file: &fs::File) -> io::Result<bool> {
     let found = entries.flatten().any(|entry| {
         let facts = fs::read_to_string(entry.path()).unwrap_or_default();
         // A file of a server that does not answer is not asked for its number where the kernel tells it here.
-        if !is_for_writing(&facts) || fact(&facts, "ino:").is_some_and(|ino| ino != wanted.ino().to_string()) {
+        if !is_for_writing(&facts)
+            || fact(&facts, "ino:").is_some_and(|ino| ino != wanted.ino().to_string())
+        {
             return false;
         }
         let open = fs::metadata(process.join("fd").join(entry.file_name()));
