@@ -62,7 +62,7 @@ pub enum MigrateError {
     /// The session was brought in from this file, and another program wrote to the file since.
     #[error(
         "{address} has changed since it was brought in as session {session}; \
-         `bough rollback {session}` gives the session back to the file, then migrate it again"
+         `bough rollback {session} --accept-changed` gives the session back to the file, then migrate it again"
     )]
     ChangedSince {
         /// The file.

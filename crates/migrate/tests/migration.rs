@@ -167,6 +167,7 @@ fn a_file_that_grew_after_its_migration_is_told_apart() {
     assert_eq!(plan(&migrator, FILE).standing, Standing::MigratedThenChanged);
     let refused = try_migrate(&migrator, FILE).unwrap_err();
     assert!(matches!(refused, MigrateError::ChangedSince { .. }), "{refused:?}");
+    assert!(refused.to_string().contains("--accept-changed"), "{refused}");
     let text = refused.to_string();
     assert!(text.contains("has changed") && text.contains("bough rollback s"), "{text}");
 }

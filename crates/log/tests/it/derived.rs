@@ -201,6 +201,20 @@ fn a_migrated_log_is_not_read_without_its_manifest_while_its_file_may_answer() {
     }
 }
 
+/// What stands behind the damage was not compared, so `verify` does not call the index or the checkpoint wrong.
+#[test]
+fn verify_names_the_damaged_record_and_nothing_that_is_whole() {
+    let machine = closed();
+    machine.change("0000000000000001.seg", |bytes| {
+        let third = bytes.split_inclusive(|byte| *byte == b'\n').take(2).map(<[u8]>::len);
+        let third: usize = third.sum();
+        bytes[third + 60] ^= 1;
+    });
+    let report = machine.verify("s");
+    let damaged: Vec<_> = report.damage.iter().map(|it| (it.kind, it.seq)).collect();
+    assert_eq!(damaged, [(DamageKind::Acknowledged, Some(3))], "{:?}", report.damage);
+}
+
 #[test]
 fn a_flipped_bit_in_the_ledger_stops_nobody_and_stays_reported() {
     let machine = migrated(Phase::Completed, Some("/v1/s.jsonl"));
