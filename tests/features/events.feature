@@ -123,3 +123,24 @@ Feature: Events
     Then the transcript of "chat" is "e1, e2"
     And "slow" hears {"entry_id": "e1"}
     And "slow" hears {"entry_id": "e2"}
+
+  @bus
+  Scenario: A handler that was away gets what happened meanwhile
+    Given a session "chat"
+    And "ui" is bound to "session::message-added"
+    When the client connects again
+    And a "user" says "Hi" as "e1" in "chat"
+    And "ui" is bound to "session::message-added"
+    Then "ui" hears {"entry_id": "e1"}
+    And "ui" hears nothing more
+
+  @bus
+  Scenario: A handler that unbinds starts at the present when it comes back
+    Given a session "chat"
+    And "ui" is bound to "session::message-added"
+    When "ui" unbinds
+    And a "user" says "Hi" as "e1" in "chat"
+    And "ui" is bound to "session::message-added"
+    And a "user" says "Hello" as "e2" in "chat"
+    Then "ui" hears {"entry_id": "e2"}
+    And "ui" hears nothing more

@@ -1,5 +1,6 @@
 //! A client of the bus that calls functions and hosts handlers.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ pub(crate) struct BusClient {
     socket: WebSocketStream<TcpStream>,
     /// Frames that arrived while another one was awaited.
     waiting: Vec<Value>,
+    /// The ids of its bindings, by handler.
+    bindings: BTreeMap<String, String>,
     next_id: u64,
 }
 
@@ -30,7 +33,19 @@ impl BusClient {
         let stream = TcpStream::connect(address).await.unwrap();
         let url = format!("ws://{address}/");
         let (socket, _) = soon(tokio_tungstenite::client_async(url, stream)).await.unwrap();
-        Self { socket, waiting: Vec::new(), next_id: 0 }
+        Self { socket, waiting: Vec::new(), bindings: BTreeMap::new(), next_id: 0 }
+    }
+
+    /// Closes the connection, and opens another one when the bus has noticed that.
+    pub(crate) async fn connect_again(&mut self, address: SocketAddr) {
+        soon(self.socket.close(None)).await.unwrap();
+        *self = Self::connect(address).await;
+        let is_alone =
+            |listed: &Value| listed["workers"].as_array().is_some_and(|all| all.len() == 2);
+        soon(async {
+            while !is_alone(&self.call("engine::workers::list", json!({})).await.unwrap()) {}
+        })
+        .await;
     }
 
     /// Calls a function. An error is the message of the answer.
@@ -65,6 +80,7 @@ impl BusClient {
             "function_id": handler, "config": config,
         }))
         .await;
+        self.bindings.insert(handler.to_owned(), id.clone());
         // The bus answers in order: a refusal comes before the answer to the next call.
         self.call("engine::workers::list", json!({})).await.unwrap();
         let refused = self
@@ -75,6 +91,13 @@ impl BusClient {
             Some(code) => Err(code.to_owned()),
             None => Ok(()),
         }
+    }
+
+    /// Ends the binding of a handler.
+    pub(crate) async fn unbind(&mut self, handler: &str) {
+        let id = self.bindings.remove(handler).expect("a handler that was bound");
+        self.send(json!({"type": "unregistertrigger", "id": id})).await;
+        self.call("engine::workers::list", json!({})).await.unwrap();
     }
 
     /// The payload of the next call of a handler, which is answered.

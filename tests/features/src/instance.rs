@@ -95,6 +95,18 @@ impl Instance {
         directory.path().join("sessions")
     }
 
+    /// Its client closes the connection and opens another one.
+    pub(crate) async fn connect_again(&mut self) {
+        let Self::Bus(instance) = self else { panic!("tag the scenario with @bus") };
+        instance.client.connect_again(instance.server.bus_address().unwrap()).await;
+    }
+
+    /// Ends the binding of a handler.
+    pub(crate) async fn unbind(&mut self, handler: &str) {
+        let Self::Bus(instance) = self else { panic!("tag the scenario with @bus") };
+        instance.client.unbind(handler).await;
+    }
+
     pub(crate) fn bus(&self) -> &BusInstance {
         match self {
             Self::Bus(instance) => instance,

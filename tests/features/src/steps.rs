@@ -56,7 +56,19 @@ async fn bridged_instance(world: &mut World, name: String) {
     world.add_instance(&name, Instance::Bus(Box::new(bridge)));
 }
 
+#[given("the client connects again")]
+#[when("the client connects again")]
+async fn connects_again(world: &mut World) {
+    world.instance(MAIN).await.connect_again().await;
+}
+
+#[when(regex = r#"^"([^"]*)" unbinds$"#)]
+async fn unbinds(world: &mut World, handler: String) {
+    world.instance(MAIN).await.unbind(&handler).await;
+}
+
 #[given(regex = r#"^"([^"]*)" is bound to "([^"]*)"$"#)]
+#[when(regex = r#"^"([^"]*)" is bound to "([^"]*)"$"#)]
 async fn bound(world: &mut World, handler: String, trigger_type: String) {
     world.bind(&handler, MAIN, &trigger_type, json!({})).await;
     world.answer();
