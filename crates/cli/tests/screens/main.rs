@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod search;
 mod terminal;
 
 use bough_session::{EntryId, MetaChange, Record, SessionId};
