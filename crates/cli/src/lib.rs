@@ -25,6 +25,7 @@ mod limits;
 mod output;
 mod resolve;
 mod screens;
+mod search_hit;
 mod summarise;
 mod text;
 mod transcript;

@@ -4,7 +4,8 @@
 
 mod common;
 
-use common::{Place, Server, user};
+use bough_session::EntryId;
+use common::{Changed, Place, Server, user};
 use serde_json::{Value, json};
 
 fn entries(found: &Value) -> Vec<&str> {
@@ -71,6 +72,77 @@ fn planted_words_are_found_by_the_command_and_over_http_alike() {
     let listed = server.http("GET", "/v1/sessions?query=plantedtitle", None);
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1, "{listed}");
     assert_eq!(server.http("GET", "/v1/sessions?query=nowhere", None)["sessions"], json!([]));
+}
+
+/// Searches for each word of a changed session. Without an active leaf, the session is deleted.
+#[track_caller]
+fn check_changed(changed: &Changed, leaf: Option<&EntryId>, search: impl Fn(&str) -> Value) {
+    let Changed { revised, left, right, .. } = changed;
+    for (query, entry, revision) in [
+        ("revisedword", Some(revised), Value::Null),
+        ("outdatedword", None, Value::Null),
+        ("outdatedword is:old", Some(revised), json!(0)),
+        ("revisedword is:old", None, Value::Null),
+        ("leftword", Some(left), Value::Null),
+        ("rightword", Some(right), Value::Null),
+    ] {
+        let found = search(query);
+        let hit = |hit: &Value| {
+            json!([hit["entry_id"], hit["revision"], hit["on_active_path"] == json!(true)])
+        };
+        let hits: Vec<Value> = found["hits"].as_array().unwrap().iter().map(hit).collect();
+        let expected = entry
+            .zip(leaf)
+            .map(|(entry, leaf)| json!([entry, revision, entry == leaf || entry == revised]));
+        assert_eq!(hits, Vec::from_iter(expected), "{query}: {found}");
+    }
+}
+
+#[test]
+fn a_revision_a_switched_branch_and_a_deleted_session_are_searched_by_the_command_and_over_http_alike()
+ {
+    let place = Place::new();
+    let changed = place.with(async |sessions| sessions.changed().await);
+    let session = changed.session.as_str();
+    check_changed(&changed, Some(&changed.right), |query| place.json(&["search", query]));
+    let server = Server::start(&place);
+    let through = ["--server", &server.address];
+    let check = |leaf: Option<&EntryId>| {
+        check_changed(&changed, leaf, |query| {
+            let path = format!("/v1/search?query={}", encoded(query));
+            loop {
+                let found = server.http("GET", &path, None);
+                if found["index"]["is_complete"] == json!(true) {
+                    return found;
+                }
+            }
+        });
+        check_changed(&changed, leaf, |query| {
+            place.json(&[&["search", query], &through[..]].concat())
+        });
+    };
+    check(Some(&changed.right));
+    let leaf = json!({"entry_id": changed.left});
+    server.http("PUT", &format!("/v1/sessions/{session}/leaf"), Some(&leaf));
+    check(Some(&changed.left));
+    place.ok(&[&["rm", session, "--yes"], &through[..]].concat());
+    check(None);
+    server.http("POST", &format!("/v1/trash/{session}/undelete"), None);
+    check(Some(&changed.left));
+    let content = json!({"content": "a newestword"});
+    server.http(
+        "PUT",
+        &format!("/v1/sessions/{session}/entries/{}", changed.revised),
+        Some(&content),
+    );
+    drop(server);
+    let found = |query: &str| entries(&place.json(&["search", query])).len();
+    assert_eq!(
+        ["newestword", "revisedword", "revisedword is:old", "outdatedword is:old"].map(found),
+        [1, 0, 1, 1]
+    );
+    place.ok(&["rm", session, "--yes"]);
+    check_changed(&changed, None, |query| place.json(&["search", query]));
 }
 
 #[test]

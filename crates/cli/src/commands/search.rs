@@ -8,7 +8,8 @@ use crate::backend::{Backend, CallError};
 use crate::command_error::{CommandError, CommandResult, ErrorKind};
 use crate::limits::{INDEX_ELSEWHERE_ROUNDS, INDEX_STALLED_ROUNDS};
 use crate::output::{Line, Progress, Style};
-use crate::text::{age, clean_line, count, fit, shell_word};
+use crate::search_hit;
+use crate::text::{clean_line, count, fit, shell_word, width};
 
 /// Search the messages of all sessions
 ///
@@ -61,8 +62,8 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         for hit in &found.hits {
             print_hit(app, hit)?;
         }
-        if let Some(hint) = found.hits.first().map(open_hint) {
-            app.output.note(Line::of(Style::Dim, hint));
+        if let Some(first) = found.hits.first() {
+            note_how_to_open(app, first);
         }
         if found.next_cursor.is_some() {
             app.output.note(Line::of(Style::Dim, "there are more: -n COUNT"));
@@ -164,38 +165,35 @@ fn behind(status: IndexStatus) -> String {
 }
 
 fn print_hit(app: &App, hit: &SearchHit) -> CommandResult<()> {
-    let title = match hit.meta.title.is_empty() {
-        true => hit.preview.as_deref().unwrap_or("(no title)"),
-        false => hit.meta.title.as_str(),
-    };
-    let who = match (&hit.snippet, hit.role) {
-        (_, Some(role)) => role.as_str(),
-        (Some(snippet), None) => snippet.kind.as_str(),
-        (None, None) => "session",
-    };
-    let when = age(app.now_ms(), hit.timestamp.unwrap_or(hit.meta.updated_at));
-    let mut line = Line::of(Style::Strong, fit(&clean_line(title), TITLE_COLUMNS))
-        .dim(format!("  {who} · {when}"));
-    if hit.on_active_path == Some(false) {
-        line = line.dim(" · another branch");
-    }
-    if hit.revision.is_some() {
-        line = line.dim(" · an old revision");
-    }
-    app.output.line(line)?;
-    let place = match &hit.entry_id {
-        Some(entry) => format!("  {} {entry}", hit.meta.session_id),
-        None => format!("  {}", hit.meta.session_id),
-    };
-    app.output.line(Line::of(Style::Dim, place))?;
+    let columns = app.output.columns();
+    let facts = format!("  {} · {}", search_hit::who(hit), search_hit::facts(hit, app.now_ms()));
+    let title_columns = columns.saturating_sub(width(&facts)).max(TITLE_COLUMNS_MIN);
+    let title = fit(&clean_line(search_hit::title(hit)), title_columns);
+    let facts = fit(&facts, columns.saturating_sub(width(&title)));
+    app.output.line(Line::of(Style::Strong, title).dim(facts))?;
+    print_ids(app, hit)?;
     if let Some(snippet) = &hit.snippet {
         print_snippet(app, snippet)?;
     }
     app.output.line("")
 }
 
-/// Columns of a title.
-const TITLE_COLUMNS: usize = 60;
+/// Columns of a title at the least, however much is said beside it.
+const TITLE_COLUMNS_MIN: usize = 8;
+
+/// Prints the ids in one line, or each in its own if the window is too narrow: a broken one cannot be copied.
+fn print_ids(app: &App, hit: &SearchHit) -> CommandResult<()> {
+    let session = format!("  {}", clean_line(hit.meta.session_id.as_str()));
+    let Some(entry) = &hit.entry_id else {
+        return app.output.line(Line::of(Style::Dim, session));
+    };
+    let both = format!("{session} {}", clean_line(entry.as_str()));
+    if width(&both) <= app.output.columns() {
+        return app.output.line(Line::of(Style::Dim, both));
+    }
+    app.output.line(Line::of(Style::Dim, session))?;
+    app.output.line(Line::of(Style::Dim, format!("  {entry}")))
+}
 
 /// Prints a snippet with the matches highlighted.
 fn print_snippet(app: &App, snippet: &SearchSnippet) -> CommandResult<()> {
@@ -215,13 +213,19 @@ fn print_snippet(app: &App, snippet: &SearchSnippet) -> CommandResult<()> {
     app.output.finish(&mut flow)
 }
 
-fn open_hint(first: &SearchHit) -> String {
-    let session = shell_word(first.meta.session_id.as_str());
-    match &first.entry_id {
-        Some(entry) => {
-            format!("read the first: bough show {session} --leaf {}", shell_word(entry.as_str()))
+/// Says how to read a hit. A command that does not fit the window is continued in the next line, as shells take it.
+fn note_how_to_open(app: &App, hit: &SearchHit) {
+    let note = |text: String| app.output.note(Line::of(Style::Dim, text));
+    let show = format!("bough show {}", shell_word(hit.meta.session_id.as_str()));
+    let leaf = hit.entry_id.as_ref().map(|entry| format!(" --leaf {}", shell_word(entry.as_str())));
+    let whole = format!("read the first: {show}{}", leaf.as_deref().unwrap_or_default());
+    match leaf {
+        Some(leaf) if width(&whole) > app.output.columns() => {
+            note("read the first:".to_owned());
+            note(format!("  {show} \\"));
+            note(format!("   {leaf}"));
         }
-        None => format!("read the first: bough show {session}"),
+        _ => note(whole),
     }
 }
 

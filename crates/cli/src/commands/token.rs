@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::command_error::{CommandError, CommandResult, ErrorKind};
 use crate::commands::ls::parse_pair;
 use crate::output::{Cell, Line, Style, Table};
-use crate::text::stamp;
+use crate::text::{stamp, width};
 
 /// Make, list, revoke and remove tokens for the server
 ///
@@ -194,20 +194,40 @@ fn list(app: &App, file: &TokenFile<'_>) -> CommandResult<()> {
         });
         return Ok(());
     }
-    let mut table =
-        Table::new(&["ID", "NAME", "RIGHTS", "SCOPE", "STATE"], Some(1)).with_optional(&[3, 2]);
+    let is_any_limited = tokens.iter().any(|token| token.functions.is_some());
+    let mut headings = vec!["ID", "NAME", "RIGHTS", "SCOPE", "STATE"];
+    if is_any_limited {
+        headings.insert(CALLS_AT, "CALLS");
+    }
+    let mut table = Table::new(&headings, Some(1)).with_optional(&[3, 2]);
     for token in &tokens {
         let rights: Vec<&str> = token.rights.iter().map(|right| right.name()).collect();
         let scope = serde_json::to_string(&token.scope)?;
-        table.row(vec![
+        let mut cells = vec![
             Cell::of(Style::Strong, &token.id),
             Cell::new(&token.name),
             Cell::new(rights.join(",")),
             Cell::new(if token.scope.is_empty() { "all" } else { &scope }),
             Cell::new(state(token, app.now_ms())),
-        ]);
+        ];
+        if is_any_limited {
+            cells.insert(CALLS_AT, Cell::new(calls(token, app.output.columns())));
+        }
+        table.row(cells);
     }
     app.output.table(&table)
+}
+
+/// The column of the functions that a token may call. It is left out if there is no limited token, and never for want of space.
+const CALLS_AT: usize = 4;
+
+/// The functions that a token may call, by their names where a sixth of the window has room for them.
+fn calls(token: &TokenRecord, columns: usize) -> String {
+    let Some(functions) = &token.functions else {
+        return "all".to_owned();
+    };
+    let names = functions.join(",");
+    if width(&names) <= columns / 6 { names } else { "some".to_owned() }
 }
 
 fn state(token: &TokenRecord, now_ms: i64) -> String {

@@ -172,6 +172,14 @@ pub(crate) fn row(session: &SessionId, title: &str) -> CatalogueRow {
     }
 }
 
+/// A session that was changed, and its entries.
+pub(crate) struct Changed {
+    pub(crate) session: SessionId,
+    pub(crate) revised: EntryId,
+    pub(crate) left: EntryId,
+    pub(crate) right: EntryId,
+}
+
 /// Sessions, to be made.
 #[derive(Clone)]
 pub(crate) struct Sessions {
@@ -253,6 +261,19 @@ impl Sessions {
             ("plantedtitle", None),
         ];
         (session, queries.into_iter().map(|(query, entry)| (query, entry.cloned())).collect())
+    }
+
+    /// A session that was changed: a revised message, and two branches after it of which the second is active.
+    pub(crate) async fn changed(&self) -> Changed {
+        let session = self.create("Changed").await;
+        let revised = self.append(&session, user("an outdatedword")).await;
+        let left = self.append(&session, user("the leftword")).await;
+        self.set_leaf(&session, &revised).await;
+        let right = self.append(&session, user("the rightword")).await;
+        let request =
+            json!({"session_id": session, "entry_id": revised, "content": "a revisedword"});
+        self.service.call(&Scope::owner(), "session::update-message", request).await.unwrap();
+        Changed { session, revised, left, right }
     }
 
     async fn note(&self, session: &SessionId, custom_type: &str, data: Value) -> EntryId {

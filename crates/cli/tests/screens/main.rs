@@ -3,6 +3,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod search;
 mod terminal;
 
 use bough_session::{EntryId, MetaChange, Record, SessionId};
@@ -10,6 +11,7 @@ use bough_store::{NativeStore, StoreExt};
 use common::{Place, Server, answer, user};
 use serde_json::{Value, json};
 use terminal::{CTRL_C, CTRL_D, CTRL_LEFT, CTRL_RIGHT, DOWN, ENTER, ESC, Terminal, UP};
+use unicode_width::UnicodeWidthStr;
 
 #[test]
 fn an_empty_store_says_so_and_is_left() {
@@ -385,6 +387,31 @@ fn a_list_of_tokens_fits_narrow_and_wide_windows() {
         assert!(rows[1].contains("a name") && rows[1].contains("until"), "{text}");
         assert_eq!(text.contains("/home/u/project"), has_scope, "{text}");
     }
+}
+
+#[test]
+fn a_list_of_tokens_names_the_functions_that_one_may_call() {
+    let place = Place::new();
+    place.ok(&["token", "create", "--name", "ann"]);
+    let functions = ["--function", "session::get", "--function", "session::list"];
+    let long = ["--name", "a name that says what the token is for", "--expires", "30d"];
+    let made = place.json(&[&["token", "create"], &functions[..], &long[..]].concat());
+    let id = made["record"]["id"].as_str().unwrap();
+    for is_revoked in [false, true] {
+        if is_revoked {
+            place.ok(&["token", "revoke", id]);
+        }
+        for (columns, calls) in [(60, "  some  "), (200, "  session::get,session::list  ")] {
+            let (code, text) = Terminal::start(&place, 24, columns, &["token", "list"], &[]).end();
+            let rows: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+            assert_eq!((code, rows.len()), (0, 3), "a row is a line:\n{text}");
+            assert!(rows.iter().all(|row| row.width() <= usize::from(columns)), "{text}");
+            let row = rows.iter().find(|row| row.starts_with(id)).unwrap();
+            assert!(row.contains(calls) && row.ends_with("UTC"), "{text}");
+            assert!(rows.iter().any(|row| row.contains("  all    ")), "{text}");
+        }
+    }
+    assert!(place.ok(&["token", "list"]).contains("  session::get,session::list  "));
 }
 
 #[test]

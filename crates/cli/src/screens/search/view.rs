@@ -5,7 +5,8 @@ use ratatui::text::{Line, Span};
 
 use super::super::theme::{Keys, Theme, footer, header, row};
 use super::state::{SearchState, Within};
-use crate::text::{age, clean_line, fit, pad, width};
+use crate::search_hit;
+use crate::text::{clean_line, fit, pad, width};
 
 /// Below this, only hits are shown.
 const TINY_ROWS: u16 = 5;
@@ -115,20 +116,12 @@ fn hits(state: &SearchState, frame: &mut Frame, area: Rect, theme: Theme) {
 }
 
 fn heading<'a>(state: &SearchState, hit: &SearchHit, columns: usize, theme: Theme) -> Line<'a> {
-    let kind = hit.snippet.as_ref().map_or("session", |snippet| snippet.kind.as_str());
-    let who = hit.role.map_or(kind, |role| role.as_str());
-    let when = age(state.now_ms, hit.timestamp.unwrap_or(hit.meta.updated_at));
-    let branch = if hit.on_active_path == Some(false) { " · other branch" } else { "" };
+    let (who, facts) = (search_hit::who(hit), search_hit::facts(hit, state.now_ms));
     if matches!(state.within, Within::Session(_)) {
         // All hits have the same title.
-        return two_columns(who, &format!("{when}{branch}"), columns, theme);
+        return two_columns(who, &facts, columns, theme);
     }
-    let facts = format!("{who} · {when}{branch}");
-    let title = match hit.meta.title.is_empty() {
-        true => hit.preview.as_deref().unwrap_or("(no title)"),
-        false => hit.meta.title.as_str(),
-    };
-    two_columns(title, &facts, columns, theme)
+    two_columns(search_hit::title(hit), &format!("{who} · {facts}"), columns, theme)
 }
 
 fn two_columns<'a>(left: &str, right: &str, columns: usize, theme: Theme) -> Line<'a> {
