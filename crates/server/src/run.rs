@@ -402,13 +402,17 @@ impl Server {
             Some((path, _)) => format!("  socket {}\n", path.display()),
             None => String::new(),
         };
+        let needs_token = !self.app.guard.rules().is_open;
+        let curl =
+            if needs_token { "curl -H \"authorization: Bearer $BOUGH_TOKEN\"" } else { "curl" };
+        let advice = if needs_token { " with a token in BOUGH_TOKEN" } else { "" };
         format!(
             "Bough is listening.\n  HTTP   http://{http}\n{socket}  bus    {bus}\n  data   {kept}\n\n\
-             Open http://{http}/ in a browser to see the sessions live, or try:\n  curl \
-             http://{http}/v1/sessions\n  curl -X PUT http://{http}/v1/sessions/first -H \
-             'content-type: application/json' -d '{{\"title\":\"My first\"}}'\n  curl -X POST \
+             Open http://{http}/ in a browser to see the sessions live, or try{advice}:\n  {curl} \
+             http://{http}/v1/sessions\n  {curl} -X PUT http://{http}/v1/sessions/first -H \
+             'content-type: application/json' -d '{{\"title\":\"My first\"}}'\n  {curl} -X POST \
              http://{http}/v1/sessions/first/entries -H 'content-type: application/json' -d \
-             '{{\"message\":{EXAMPLE_MESSAGE}}}'\n  curl -N http://{http}/v1/events?after=start\n  the API: \
+             '{{\"message\":{EXAMPLE_MESSAGE}}}'\n  {curl} -N http://{http}/v1/events?after=start\n  the API: \
              http://{http}/docs\n"
         )
     }

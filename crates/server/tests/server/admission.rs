@@ -101,6 +101,21 @@ async fn with_a_token_a_proxy_is_as_good_as_anybody() {
     assert_eq!(passed_on.get("/v1/sessions").await.status, 200);
 }
 
+/// The first words are to be pasted: without the token they would be refused.
+#[tokio::test]
+async fn the_first_words_send_a_token_where_one_is_needed() {
+    let dir = Arc::new(tempfile::tempdir().unwrap());
+    token(dir.path(), json!({}), &[Right::Read]);
+    let guarded = TestServer::again(dir).await.server().welcome();
+    let open = TestServer::in_memory().await.server().welcome();
+    let sends_token = |words: &str| {
+        let commands = words.lines().filter(|line| line.trim_start().starts_with("curl"));
+        commands.map(|line| line.contains("Bearer $BOUGH_TOKEN")).collect::<Vec<_>>()
+    };
+    assert_eq!(sends_token(&guarded), [true; 4]);
+    assert_eq!(sends_token(&open), [false; 4]);
+}
+
 /// The answer arrives although the body never does.
 #[tokio::test]
 async fn rights_are_checked_before_the_body_is_read() {
