@@ -231,7 +231,7 @@ pub enum ServiceError {
         attempts: u32,
     },
     /// The store that has the session cannot do this, for example because the session is in another program's file.
-    #[error("this session cannot {what} where it is stored")]
+    #[error("this session is stored in another program's file or store, and cannot {what} there")]
     Unsupported {
         /// What was asked for, as words that follow "cannot".
         what: &'static str,
