@@ -188,9 +188,11 @@ impl Shared {
                 Err(error) => return Err(error),
             }
         }
+        // Asked once: the catalogue may become whole while the rest is closed, and what was found last is then not listed.
+        let is_filled = *self.filled.borrow();
         // Before the logs are closed.
         self.make_rows();
-        if *self.filled.borrow() {
+        if is_filled {
             self.list_sessions_in_files();
         }
         self.log.close_all().of_all()?;
@@ -198,7 +200,7 @@ impl Shared {
         self.catalogue().settle()?;
         let mark = lock(&self.mark).take();
         match mark {
-            Some(mark) if *self.filled.borrow() => Ok(mark.remove()?),
+            Some(mark) if is_filled => Ok(mark.remove()?),
             // The catalogue lacks sessions: a mark that is left makes the next process read every log.
             Some(_) | None => Ok(()),
         }
