@@ -149,3 +149,21 @@ test("only the pages of loops that changed are read again", async () => {
   assert.deepEqual(asked, ["20", undefined], "the last page, and the one with the parent");
   assert.equal(pages.known().length, 26);
 });
+
+test("what is forgotten while loops are read is read again, and none is lost", async () => {
+  const all = Array.from({ length: 25 }, (_, at) => loop(`l${at}`, at, at + 1));
+  const asked: (string | undefined)[] = [];
+  const pages = new LoopPages((cursor) => {
+    asked.push(cursor);
+    if (asked.length === 2) {
+      pages.forget();
+    }
+    const from = Number(cursor ?? 0);
+    return Promise.resolve({ loops: all.slice(from, from + 10), ...(from + 10 < all.length ? { next_cursor: String(from + 10) } : {}) });
+  });
+  await pages.readNews(new Set(), () => undefined);
+  assert.equal(pages.known().length, 25);
+  await pages.readNews(new Set(), () => undefined);
+  assert.deepEqual(asked, [undefined, "10", "20", undefined, "10", "20"]);
+  assert.deepEqual(pages.known(), all);
+});

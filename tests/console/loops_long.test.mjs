@@ -146,6 +146,20 @@ test("two fingers make the time larger and smaller", async () => {
   await close(page);
 });
 
+test("loops that could not be read are said to be missing, and are read when one asks", async () => {
+  const isPageBehind = (address) => address.pathname.endsWith("/loops") && address.searchParams.has("cursor");
+  const page = await open(browser, server, "", {}, (fresh) => fresh.route(isPageBehind, (route) => route.fulfill({ status: 500, contentType: "application/problem+json", body: "{}" })));
+  await page.goto(`${server.origin}/${HASH}`);
+  const again = page.getByRole("button", { name: "Not everything could be read. Try again" });
+  await again.waitFor();
+  await page.getByText("500 loops shown").waitFor();
+  await page.unroute(isPageBehind);
+  await again.click();
+  await page.getByText(`${LOOPS.toLocaleString("en")} loops`, { exact: true }).waitFor();
+  await again.waitFor({ state: "detached" });
+  await close(page);
+});
+
 test("a loop that begins while one looks at a long recording comes behind the others", async () => {
   const page = await opened();
   const of = { loop_id: "many.news", timestamp: new Date(Date.UTC(2026, 10, 15)).toISOString() };

@@ -10,6 +10,8 @@ interface Page {
 
 export class LoopPages {
   private pages: Page[] = [];
+  /** Whether nothing that was read can be trusted. */
+  private areAllStale = false;
 
   constructor(private readonly read: (cursor: string | undefined) => Promise<LoopsPage>) {}
 
@@ -17,12 +19,17 @@ export class LoopPages {
     return this.pages.flatMap((page) => page.loops);
   }
 
+  /** Reads everything again the next time; what is being read now goes on to its end. */
   forget(): void {
-    this.pages = [];
+    this.areAllStale = true;
   }
 
   /** Reads the last page, those behind it, and those with loops that changed. */
   async readNews(changed: ReadonlySet<string>, onPage: () => void): Promise<void> {
+    if (this.areAllStale) {
+      this.areAllStale = false;
+      this.pages = [];
+    }
     const stale = this.touchedBy(changed);
     const last = this.pages.length - 1;
     let cursor = this.pages[last]?.cursor;

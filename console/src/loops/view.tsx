@@ -71,7 +71,7 @@ function LoopsBody({ session, source, state, loops }: BodyProps) {
   };
   useEffect(() => {
     const looked = [selected, replayed, ...shown].filter((row) => row !== undefined);
-    source.want(looked.map(({ loop, start }) => ({ start, end: loop.ended_at ?? Infinity })));
+    source.want(looked.map(saidIn));
   }, [source, selected, replayed, shown]);
   return (
     <div class="loops-body">
@@ -88,4 +88,10 @@ function LoopsBody({ session, source, state, loops }: BodyProps) {
       </aside>
     </div>
   );
+}
+
+/** When the entries of a loop were said. A loop that was broken off said no more after its last turn than one page holds. */
+function saidIn({ loop, start }: LoopRow): { start: number; end: number } {
+  const last = loop.status === "running" ? Infinity : Math.max(start, ...loop.turns.map((turn) => turn.ended_at));
+  return { start, end: loop.ended_at ?? last };
 }
