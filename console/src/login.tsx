@@ -1,5 +1,6 @@
-import { useId, useState } from "preact/hooks";
+import { useId, useRef, useState } from "preact/hooks";
 import { ApiError, describe, logIn } from "./api/client";
+import { BrandMark } from "./top_bar";
 import { WithCode } from "./ui/with_code";
 
 /** Asks for a token when the server wants one. */
@@ -8,6 +9,8 @@ export function Login() {
   const [problem, setProblem] = useState<string | undefined>(undefined);
   const [isSending, setSending] = useState(false);
   const inputId = useId();
+  const problemId = useId();
+  const input = useRef<HTMLInputElement>(null);
   const submit = async (event: Event) => {
     event.preventDefault();
     setSending(true);
@@ -15,12 +18,14 @@ export function Login() {
       await logIn(token.trim());
     } catch (error) {
       setProblem(inWords(error));
+      input.current?.select();
     }
     setSending(false);
   };
   return (
     <main class="login">
       <form class="form" onSubmit={(event) => void submit(event)}>
+        <BrandMark />
         <h1>This server asks for a token</h1>
         <p>
           Make one where the server runs: <code>bough token create</code>
@@ -29,7 +34,10 @@ export function Login() {
           Token
         </label>
         <input
+          ref={input}
           id={inputId}
+          aria-invalid={problem !== undefined}
+          aria-describedby={problem === undefined ? undefined : problemId}
           class="input"
           type="password"
           autocomplete="current-password"
@@ -38,7 +46,7 @@ export function Login() {
           onInput={(event) => setToken(event.currentTarget.value)}
         />
         {problem !== undefined && (
-          <p class="bad" role="alert">
+          <p id={problemId} class="bad" role="alert">
             <WithCode text={problem} />
           </p>
         )}

@@ -2,7 +2,7 @@ import { useMemo } from "preact/hooks";
 import { Dialog } from "./ui/dialog";
 import { listedKeys } from "./ui/keys";
 
-const NAMES: Record<string, string> = { ArrowDown: "↓", ArrowUp: "↑", " ": "Space" };
+const NAMES: Record<string, string> = { ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→", " ": "Space" };
 
 export function ShortcutList({ onClose }: { onClose: () => void }) {
   const shortcuts = useMemo(listedKeys, []);

@@ -20,7 +20,7 @@ export function TopBar({ view, theme, onTheme, onKeys, onLogOut }: TopBarProps) 
   return (
     <header class="top">
       <a class="brand" href="#/sessions">
-        <Brand />
+        <BrandMark />
         <span class="brand-name">Bough</span>
       </a>
       <nav class="nav" aria-label="Views">
@@ -62,7 +62,7 @@ function NavLink({ href, isCurrent, children }: { href: string; isCurrent: boole
   );
 }
 
-function Brand() {
+export function BrandMark() {
   return (
     <svg class="brand-mark" viewBox="0 0 32 32" width="24" height="24" aria-hidden="true" focusable="false">
       <rect width="32" height="32" rx="7" />

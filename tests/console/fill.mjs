@@ -55,3 +55,32 @@ export async function makeLongSession(server, id, count) {
   }
   return ids;
 }
+
+/** Records loops `ID.1`, `ID.2` and so on, one a minute, each with a question, a call of a tool such as `tool-1`, and an answer after 20 seconds. */
+export async function makeLongRecording(server, id, count) {
+  for (let first = 0; first < count; first += BATCH) {
+    const numbers = Array.from({ length: Math.min(BATCH, count - first) }, (_, at) => first + at + 1);
+    await server.send("POST", `/record/${id}`, { events: numbers.flatMap((number) => loopEvents(id, number)) });
+  }
+}
+
+function loopEvents(id, number) {
+  const begun = Date.UTC(2026, 10, 1, 8) + number * 60_000;
+  const loop = { loop_id: `${id}.${number}` };
+  const at = (seconds) => ({ ...loop, timestamp: new Date(begun + seconds * 1_000).toISOString() });
+  const usage = { input: 10, output: 5, reasoning: 0, cache_read: 0, cache_write: 0, total_tokens: 15 };
+  const says = (seconds, stopReason, content) => ({ role: "assistant", content, model: "small", provider: "local", stopReason, timestamp: begun + seconds * 1_000, usage });
+  const tool = { toolCallId: `call ${number}`, toolName: `tool-${number}` };
+  const asks = says(5, "toolUse", [{ type: "toolCall", id: tool.toolCallId, name: tool.toolName, arguments: {} }]);
+  const result = { role: "toolResult", ...tool, content: [{ type: "text", text: "Found." }], isError: false, timestamp: begun + 9_000 };
+  const answer = says(20, "stop", [{ type: "text", text: `Answer ${number}` }]);
+  const question = { role: "user", content: [{ type: "text", text: `Question ${number}` }], timestamp: begun };
+  const [parent, kind] = number === 1 ? [null, "Initial"] : [`${id}.${number - 1}`, "Default"];
+  return [
+    { type: "AgentStart", agent_id: "writer", session_id: id, parent_loop_id: parent, continuation_kind: kind, metadata: null, ...at(0) },
+    { type: "TurnStart", turn_index: 0, triggered_by: "User", ...at(0) },
+    ...[question, asks, result, answer].map((message) => ({ type: "MessageEnd", message, ...at((message.timestamp - begun) / 1_000) })),
+    { type: "TurnEnd", turn_index: 0, message: answer, tool_results: [], usage, ...at(20) },
+    { type: "AgentEnd", messages: [], usage, rejection: null, ...at(21) },
+  ];
+}

@@ -35,6 +35,9 @@ test("a server with tokens asks for one, and keeps it out of the page", async ()
   await page.getByLabel("Token").fill("bough_x_y");
   await page.getByRole("button", { name: "Open" }).click();
   await page.getByRole("alert").getByText("The server does not know this token").waitFor();
+  assert.ok((await page.getByLabel("Token").evaluate((input) => input === document.activeElement && input.ariaInvalid === "true")), "the next token can be typed at once");
+  assert.match(await page.getByLabel("Token").evaluate((input) => document.getElementById(input.getAttribute("aria-describedby")).textContent), /does not know/);
+  await page.locator(".login .brand-mark").waitFor();
   await page.getByLabel("Token").fill(token);
   await page.getByRole("button", { name: "Open" }).click();
   await see(page, "No sessions yet");

@@ -62,6 +62,16 @@ test("a loop says what it did, what a compaction hides, and how it came to it", 
   await close(page);
 });
 
+test("the keys of the loops are listed in one column, on a narrow page too", async () => {
+  const page = await open(browser, server, hash, { viewport: { width: 360, height: 740 } });
+  await page.locator('[data-loop="8"]').waitFor();
+  await page.keyboard.press("?");
+  await page.getByText("Newest loop", { exact: true }).waitFor();
+  const lefts = await page.locator(".shortcut dd").evaluateAll((words) => words.map((word) => Math.round(word.getBoundingClientRect().left)));
+  assert.equal(new Set(lefts).size, 1, lefts.join(" "));
+  await close(page);
+});
+
 test("sub-agents are linked both ways", async () => {
   const page = await open(browser, server, hash);
   const family = page.getByRole("region", { name: "Sub-agents" });

@@ -307,7 +307,12 @@ test("deleted sessions are listed and brought back", async () => {
   const page = await open(browser, server, "#/sessions");
   await page.getByRole("link", { name: "Deleted" }).click();
   const row = page.locator("tr", { hasText: "Thrown away" });
-  await row.getByText("1 message").waitFor();
+  await row.getByRole("cell", { name: "1", exact: true }).waitFor();
+  await checkAccess(page);
+  await page.setViewportSize({ width: 360, height: 740 });
+  await row.getByText(/^1 message, deleted .*, kept until/).waitFor();
+  const button = await row.getByRole("button", { name: "Restore" }).boundingBox();
+  assert.ok(button.x + button.width <= 344, "the button is in sight");
   await checkAccess(page);
   await row.getByRole("button", { name: "Restore" }).click();
   await row.waitFor({ state: "detached" });

@@ -114,6 +114,31 @@ test("a drag moves the picture and chooses nothing", async () => {
   await close(page);
 });
 
+test("two fingers make the picture larger around what is between them", async () => {
+  const page = await open(browser, server, "#/sessions/ways/tree", { hasTouch: true, viewport: { width: 360, height: 740 } });
+  const dot = node(page, "right").locator(".tree-dot");
+  await dot.waitFor();
+  const middle = async () => {
+    const { x, y, width, height } = await dot.boundingBox();
+    return { x: x + width / 2, y: y + height / 2, width };
+  };
+  const before = await middle();
+  const selected = page.locator("[data-selected]");
+  const chosen = await selected.getAttribute("data-entry");
+  const touch = await page.context().newCDPSession(page);
+  const fingers = (type, ...apart) => touch.send("Input.dispatchTouchEvent", { type, touchPoints: apart.map((dy, id) => ({ x: before.x, y: before.y + dy, id })) });
+  await fingers("touchStart", -10, 10);
+  for (const apart of [12, 15, 18, 20]) {
+    await fingers("touchMove", -apart, apart);
+  }
+  await fingers("touchEnd");
+  const larger = await middle();
+  assert.ok(Math.abs(larger.width / before.width - 2) < 0.1, `${before.width} and ${larger.width}`);
+  assert.ok(Math.hypot(larger.x - before.x, larger.y - before.y) < 3, "what is between the fingers stays there");
+  assert.equal(await selected.getAttribute("data-entry"), chosen, "a pinch chooses nothing");
+  await close(page);
+});
+
 test("texts and labels stay in their lane, and lanes take the room that there is", async () => {
   await server.session("wide", { title: "Wide" });
   await server.append("wide", user("W".repeat(120)), { entry_id: "start" });

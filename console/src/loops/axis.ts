@@ -5,15 +5,26 @@ export interface Span {
   end: number;
 }
 
+/** A part of an axis, from 0 to 1. */
+export interface Part {
+  from: number;
+  to: number;
+}
+
+export const WHOLE: Part = { from: 0, to: 1 };
+
 /** A pause that is not drawn at its length. */
 export interface Cut {
-  /** Where it is, from 0 to 1. */
+  /** Where its middle is, from 0 to 1. */
   at: number;
+  /** How much of the axis it takes. */
+  width: number;
   /** How long it took. */
   ms: number;
 }
 
 export interface Tick {
+  /** Where it is in the part that is seen, from 0 to 1. */
   at: number;
   time: number;
 }
@@ -26,79 +37,96 @@ interface Piece extends Span {
 
 /** A pause is cut when it takes more than this part of what is drawn. */
 const CUT_PART = 0.1;
-/** The part of the axis that a cut takes. */
+/** The part of the axis that a cut takes, and that all of them take together. */
 const CUT_WIDTH = 0.03;
+const CUTS_WIDTH = 0.3;
 
 export class Axis {
   readonly length: number;
   readonly cuts: Cut[] = [];
-  private readonly pieces: Piece[] = [];
+  private readonly pieces: Piece[];
 
   constructor(spans: Span[], cutsPauses: boolean) {
     const busy = merge(spans);
     const worked = busy.reduce((sum, span) => sum + (span.end - span.start), 0);
-    const cutWidth = Math.max(1, worked * CUT_WIDTH);
-    const longest = cutsPauses ? Math.max(1, worked * CUT_PART) : Infinity;
-    const pauses: { at: number; ms: number }[] = [];
+    this.pieces = joined(busy, cutsPauses ? Math.max(1, worked * CUT_PART) : Infinity);
+    const width = Math.max(1, worked * Math.min(CUT_WIDTH, CUTS_WIDTH / Math.max(1, this.pieces.length - 1)));
     let length = 0;
-    for (const span of busy) {
-      const last = this.pieces.at(-1);
-      const pause = last === undefined ? 0 : span.start - last.end;
-      if (last !== undefined && pause <= longest) {
-        last.end = span.end;
-        length = last.before + (last.end - last.start);
-        continue;
-      }
-      if (last !== undefined) {
-        pauses.push({ at: length + cutWidth / 2, ms: pause });
-        length += cutWidth;
-      }
-      this.pieces.push({ ...span, before: length });
-      length += span.end - span.start;
+    for (const piece of this.pieces) {
+      piece.before = length;
+      length += piece.end - piece.start + width;
     }
-    this.length = Math.max(1, length);
-    this.cuts.push(...pauses.map(({ at, ms }) => ({ at: at / this.length, ms })));
+    this.length = Math.max(1, length - width);
+    for (const [at, piece] of this.pieces.entries()) {
+      const last = this.pieces[at - 1];
+      if (last !== undefined) {
+        this.cuts.push({ at: (piece.before - width / 2) / this.length, width: width / this.length, ms: piece.start - last.end });
+      }
+    }
   }
 
   /** Where a time is, from 0 to 1. */
   place(time: number): number {
-    let place = 0;
-    for (const piece of this.pieces) {
-      if (time < piece.start) {
-        break;
-      }
-      place = piece.before + Math.min(time, piece.end) - piece.start;
-    }
-    return place / this.length;
+    const piece = this.lastWhere((one) => one.start <= time);
+    return piece === undefined ? 0 : (piece.before + Math.min(time, piece.end) - piece.start) / this.length;
   }
 
   /** Which time is at a place. */
   time(place: number): number {
     const wanted = place * this.length;
-    let found = this.pieces[0]?.start ?? 0;
-    for (const piece of this.pieces) {
-      if (wanted >= piece.before) {
-        found = Math.min(piece.start + (wanted - piece.before), piece.end);
-      }
-    }
-    return found;
+    const piece = this.lastWhere((one) => one.before <= wanted) ?? this.pieces[0];
+    return piece === undefined ? 0 : Math.min(piece.start + Math.max(0, wanted - piece.before), piece.end);
   }
 
   /** Round times, and the beginning of each piece without one, as far as there is room for their texts. */
-  ticks(most: number): Tick[] {
-    const step = niceStep(this.length / most);
+  ticks(most: number, part: Part = WHOLE): Tick[] {
+    const width = part.to - part.from;
+    const step = niceStep(Math.round((this.length * width) / most));
+    // Steps that fit exactly may be less by what numbers cannot tell.
+    const room = 1 / most - 1e-9;
     const ticks: Tick[] = [];
     for (const piece of this.pieces) {
-      for (const time of roundTimes(piece, step)) {
-        const at = this.place(time);
+      const [from, to] = [part.from * this.length - piece.before, part.to * this.length - piece.before];
+      const seen = { start: piece.start + Math.max(0, from), end: Math.min(piece.end, piece.start + to) };
+      for (const time of seen.start <= seen.end ? roundTimes(seen, step) : []) {
+        const at = (this.place(time) - part.from) / width;
         const last = ticks.at(-1);
-        if (at <= 1 - 1 / most && (last === undefined || at - last.at >= 1 / most)) {
+        if (at <= 1 - room && (last === undefined || at - last.at >= room)) {
           ticks.push({ at, time });
         }
       }
     }
     return ticks;
   }
+
+  /** The last of the pieces for which something holds that holds for all before it. */
+  private lastWhere(holds: (piece: Piece) => boolean): Piece | undefined {
+    let [low, high] = [0, this.pieces.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const piece = this.pieces[middle];
+      if (piece !== undefined && holds(piece)) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return this.pieces[low - 1];
+  }
+}
+
+/** Spans with the pauses between them that are drawn at their length. */
+function joined(busy: Span[], longest: number): Piece[] {
+  const pieces: Piece[] = [];
+  for (const span of busy) {
+    const last = pieces.at(-1);
+    if (last !== undefined && span.start - last.end <= longest) {
+      last.end = span.end;
+    } else {
+      pieces.push({ ...span, before: 0 });
+    }
+  }
+  return pieces;
 }
 
 /** The times within a piece that are round for its reader, whose days may begin at another hour than those of UTC. */

@@ -99,6 +99,9 @@ function Origin({ loop, byId, onSelect }: Pick<DetailsProps, "byId" | "onSelect"
   );
 }
 
+/** Of a long way, the first loop and the last ones are named. */
+const STEPS_SHOWN = 20;
+
 /** The loops from the first to this one; of a parallel group only the chosen one. */
 function Chain({ session, row, byId, onSelect }: Omit<DetailsProps, "titles">) {
   const [ids, setIds] = useState<string[]>([]);
@@ -110,17 +113,19 @@ function Chain({ session, row, byId, onSelect }: Omit<DetailsProps, "titles">) {
     );
     return () => work.abort();
   }, [session, row.loop.loop_id]);
-  const rows = ids.flatMap((id) => byId.get(id) ?? []);
-  if (rows.length < 2) {
+  const all = ids.flatMap((id) => byId.get(id) ?? []);
+  if (all.length < 2) {
     return null;
   }
+  const left = Math.max(0, all.length - STEPS_SHOWN);
+  const rows = left === 0 ? all : [...all.slice(0, 1), ...all.slice(left + 1)];
   return (
     <section>
       <h3>How it came to this</h3>
       <p class="loops-chain">
         {rows.map((step, at) => (
           <span key={step.number}>
-            {at > 0 && " → "}
+            {at > 0 && (at === 1 && left > 0 ? ` → ${counted(left, "loop")} → ` : " → ")}
             <button type="button" class="link" aria-current={step === row ? "step" : undefined} onClick={() => onSelect(step)}>
               {step.number}
             </button>

@@ -59,15 +59,18 @@ interface MessagesProps {
   entries: LoopEntry[];
   byId: ReadonlyMap<string, LoopRow>;
   time: number;
+  /** Whether entries are still being read. */
+  isReading: boolean;
 }
 
 /** What was said last at the time of the playhead. */
-export function ReplayedMessages({ session, entries, byId, time }: MessagesProps) {
+export function ReplayedMessages({ session, entries, byId, time, isReading }: MessagesProps) {
   const said = entries.filter((entry) => entry.timestamp <= time && entry.message !== undefined);
   return (
     <section class="replayed" aria-label="Messages up to this time">
       <h2>Said by {secondTime(time)}</h2>
-      {said.length === 0 && <p class="muted">Nothing yet.</p>}
+      {isReading && <p class="muted">Loading …</p>}
+      {said.length === 0 && !isReading && <p class="muted">Nothing yet.</p>}
       <ol class="replayed-list">
         {said.slice(-SHOWN).map(({ entry_id: id, message, origin }) => (
           <li key={id}>

@@ -36,7 +36,12 @@ export function rowsOf(loops: LoopSummary[], entries: LoopEntry[], now: number):
   for (const entry of entries) {
     const loop = entry.origin?.loop_id;
     if (loop !== undefined) {
-      byLoop.set(loop, [...(byLoop.get(loop) ?? []), entry]);
+      const made = byLoop.get(loop);
+      if (made === undefined) {
+        byLoop.set(loop, [entry]);
+      } else {
+        made.push(entry);
+      }
     }
   }
   return loops.map((loop, at) => {

@@ -5,7 +5,7 @@ import { getJson, isAbort, isTransient, sendJson } from "../api/client";
 import type { SessionMeta } from "../api/types";
 import { sessionHref } from "../router";
 import { attempt } from "../sessions/actions";
-import { counted, exactTime, sessionTitle } from "../ui/format";
+import { agoInWords, count, counted, exactTime, sessionTitle, shortDay } from "../ui/format";
 import { inert } from "../ui/inert";
 import { usePageTitle } from "../ui/page_title";
 import { EmptyState, ErrorState, Loading } from "../ui/states";
@@ -97,7 +97,7 @@ function Items({ items, onRestored }: { items: TrashItem[]; onRestored: (item: T
     });
   return (
     <div class="table-box" role="region" aria-label="Deleted sessions" tabIndex={0}>
-      <table class="table">
+      <table class="table trash">
         <thead>
           <tr>
             <th scope="col">Title</th>
@@ -112,8 +112,12 @@ function Items({ items, onRestored }: { items: TrashItem[]; onRestored: (item: T
             <tr key={item.incarnation}>
               <th scope="row">
                 <bdi>{inert(titleOf(item))}</bdi>
+                <span class="trash-facts muted">
+                  {counted(item.meta.message_count, "message")}, deleted {agoInWords(item.deleted_at)}
+                  {item.expires_at !== undefined && `, kept until ${shortDay(item.expires_at)}`}
+                </span>
               </th>
-              <td>{counted(item.meta.message_count, "message")}</td>
+              <td>{count(item.meta.message_count)}</td>
               <td>
                 <Ago at={item.deleted_at} />
               </td>

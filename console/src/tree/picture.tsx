@@ -1,6 +1,7 @@
 // The tree as a picture that can be moved and made larger or smaller. Only what is in sight is drawn.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Gestures } from "../ui/gestures";
 import { inert } from "../ui/inert";
 import { useSize } from "../ui/size";
 import { endBelow, type TreeLayout, type TreeNode } from "./layout";
@@ -42,16 +43,12 @@ const SCALE_MAX = 3;
 const SCALE_STEP = 1.3;
 /** Below this size texts are not readable, and are left out. */
 const TEXT_SCALE_MIN = 0.55;
-/** A pointer that moves this far drags the picture, and chooses nothing. */
-const DRAG_MIN = 4;
 
 export function TreePicture({ layout, entries, labels, selected, onSelect, onOpen, onFold }: PictureProps) {
   const box = useRef<HTMLDivElement>(null);
   const size = useSize(box, { width: 0, height: 0 });
   const [camera, setCamera] = useState<Camera>(() => ({ x: -MARGIN, y: -MARGIN, scale: letterScale() }));
-  const drag = useRef<{ x: number; y: number; camera: Camera } | undefined>(undefined);
-  /** Whether the last press was a drag: the click at its end chooses nothing. */
-  const hasDragged = useRef(false);
+  const gestures = useRef(new Gestures()).current;
   const laneWidth = laneWidthIn(size.width, layout.lanes);
   const placeOf = (node: TreeNode): Place => [node.lane * laneWidth, node.depth * ROW_HEIGHT];
 
@@ -100,20 +97,16 @@ export function TreePicture({ layout, entries, labels, selected, onSelect, onOpe
       zoom(event.key === "+" ? SCALE_STEP : 1 / SCALE_STEP);
     }
   };
-  const onPointerMove = (event: PointerEvent) => {
-    const start = drag.current;
-    if (start !== undefined) {
-      hasDragged.current ||= Math.hypot(event.clientX - start.x, event.clientY - start.y) >= DRAG_MIN;
-      const { scale } = start.camera;
-      setCamera({ scale, x: start.camera.x - (event.clientX - start.x) / scale, y: start.camera.y - (event.clientY - start.y) / scale });
-    }
-  };
-  const onPointerDown = (event: PointerEvent) => {
-    hasDragged.current = false;
-    drag.current = { x: event.clientX, y: event.clientY, camera };
-  };
+  const onPointerMove = (event: PointerEvent) =>
+    gestures.move(event, {
+      onMove: (dx, dy) => setCamera((now) => ({ ...now, x: now.x - dx / now.scale, y: now.y - dy / now.scale })),
+      onPinch: (factor, at) => {
+        const bounds = box.current?.getBoundingClientRect() ?? new DOMRect();
+        zoom(factor, { x: at.x - bounds.left, y: at.y - bounds.top });
+      },
+    });
   const select = (node: TreeNode) => {
-    if (!hasDragged.current) {
+    if (!gestures.hasDragged) {
       onSelect(node);
     }
   };
@@ -129,10 +122,10 @@ export function TreePicture({ layout, entries, labels, selected, onSelect, onOpe
       role="group"
       aria-label={`Tree of ${entries} entries. Arrow keys move, Enter opens the entry, plus and minus change the size.`}
       onKeyDown={onKey}
-      onPointerDown={onPointerDown}
+      onPointerDown={(event) => gestures.down(event)}
       onPointerMove={onPointerMove}
-      onPointerUp={() => (drag.current = undefined)}
-      onPointerLeave={() => (drag.current = undefined)}
+      onPointerUp={(event) => gestures.up(event)}
+      onPointerCancel={(event) => gestures.up(event)}
     >
       <svg class="tree-picture" viewBox={view} width={size.width} height={size.height} aria-hidden="true">
         {isFar && branchLines(layout).map(({ lane, from, to, isActive }) => <path key={`${lane}/${from}`} class={isActive ? "tree-edge tree-edge-active" : "tree-edge"} d={`M${lane * laneWidth} ${from * ROW_HEIGHT}V${to * ROW_HEIGHT}`} />)}
