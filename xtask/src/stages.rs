@@ -17,6 +17,8 @@ const TESTS: &str = "test";
 
 /// How many sessions, and entries of one session, the console is scrolled through when there is time.
 const LARGE_CONSOLE: &str = "100000";
+/// How many loops a recording has that the console is scrolled through then.
+const LONG_RECORDING: &str = "10000";
 
 /// How many failed tests of a stage the report names.
 const FAILURES_NAMED_MAX: usize = 20;
@@ -294,10 +296,11 @@ fn suites_all(root: &Path) -> Result<Counts, String> {
     langgraph.arg(root.join("tests/python/run.sh")).arg("langgraph");
     counts = counts.plus(checked(&mut langgraph)?);
     let mut console = Command::new("sh");
-    console.arg(root.join("tests/console/run.sh")).arg("large.test.mjs");
+    console.arg(root.join("tests/console/run.sh")).args(["large.test.mjs", "loops_long.test.mjs"]);
     console
         .env("BOUGH_CONSOLE_SESSIONS", LARGE_CONSOLE)
-        .env("BOUGH_CONSOLE_ENTRIES", LARGE_CONSOLE);
+        .env("BOUGH_CONSOLE_ENTRIES", LARGE_CONSOLE)
+        .env("BOUGH_CONSOLE_LOOPS", LONG_RECORDING);
     Ok(counts.plus(checked(&mut console)?))
 }
 

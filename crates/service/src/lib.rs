@@ -27,7 +27,6 @@ mod function;
 mod lock;
 mod open_session;
 mod open_streams;
-mod percent;
 mod recent_map;
 mod recording;
 mod reload;
@@ -49,6 +48,7 @@ pub use bindings::{
     BindingId, BindingRequest, BindingSpec, Bindings, Called, EventSink, Registered, TriggerType,
     WORKER_DESCRIPTION, WORKER_NAME, WORKER_VERSION,
 };
+pub use bough_session::{percent_decode, percent_encode};
 pub use bough_store::{ListOrder, Position};
 pub use error::ServiceError;
 pub use feed::{
@@ -61,7 +61,6 @@ pub use feed::{
 };
 pub use function::{Function, Method, Route};
 pub use open_streams::HeldStream;
-pub use percent::{percent_decode, percent_encode};
 pub use recording::{RecordingClaim, RecordingSink};
 pub use reload::{Reload, ReloadError};
 pub use request::Request;

@@ -28,6 +28,7 @@ mod lossy_json;
 mod members;
 mod message;
 mod meta;
+mod percent;
 mod record;
 mod revision;
 mod usage;
@@ -68,6 +69,7 @@ pub use meta::{
     ModelName, SessionDetails, SessionMeta, SessionStatus, TaskStatus, agent_of, project_of,
     tenant_of,
 };
+pub use percent::{percent_decode, percent_encode};
 pub use record::{
     DocumentRecord, KIND_DOCUMENTS, LoopEvent, LoopPhase, MetaChange, NewRecord, Record, Removal,
     StatusChange,

@@ -83,8 +83,8 @@ fn every_file_that_the_fs_adapter_skips_is_in_the_log_with_its_path() {
     let names = spoiled.iter().map(|(name, _)| *name).chain(["folder.jsonl"]);
     for name in names {
         let path = json!(folder.path().join(name));
-        let told = warnings.iter().filter(|line| line["path"] == path).count();
-        assert_eq!(told, 1, "{name}: {warnings:?}");
+        let warned = warnings.iter().filter(|line| line["path"] == path).count();
+        assert_eq!(warned, 1, "{name}: {warnings:?}");
     }
 }
 

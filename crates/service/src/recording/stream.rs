@@ -40,8 +40,8 @@ pub(super) struct Recorded {
 
 /// Why JSON is not an event, with the field that is wrong, if its place is known.
 fn not_an_event(index: usize, event: &str, error: &serde_json::Error) -> ServiceError {
-    let told = why_not::<AgentEvent>(event, "type");
-    let (why, path) = told.unwrap_or_else(|| (without_position(error), String::new()));
+    let reason = why_not::<AgentEvent>(event, "type");
+    let (why, path) = reason.unwrap_or_else(|| (without_position(error), String::new()));
     let detail = format!("`events[{index}]` is not an event: {why}");
     ServiceError::Malformed { detail, path: format!("/events/{index}{path}") }
 }

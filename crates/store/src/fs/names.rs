@@ -4,7 +4,7 @@
 //! long for the file system is cut, and `~` and a digest of the whole id follow: `~` is in no other name, so the two
 //! kinds never collide, and the id is read from the file.
 
-use bough_session::{SessionId, hex};
+use bough_session::{SessionId, hex, percent_decode, percent_encode};
 use sha2::{Digest, Sha256};
 
 /// What every session file ends in.
@@ -47,7 +47,7 @@ pub(super) fn named(file_name: &str) -> Named {
     if stem.contains('~') {
         return Named::Long;
     }
-    let session = decode(stem).map(SessionId::from_stored);
+    let session = percent_decode(stem).map(SessionId::from_stored);
     // A name that another program spelled differently would give one session two files.
     match session {
         Some(session) if stem_of(&session) == stem => Named::Session(session),
@@ -55,32 +55,9 @@ pub(super) fn named(file_name: &str) -> Named {
     }
 }
 
+/// `~` is in no name but those of long ids.
 fn encode(text: &str) -> String {
-    let mut name = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-') {
-            name.push(char::from(byte));
-        } else {
-            name.push('%');
-            name.push_str(&hex(&[byte]).to_ascii_uppercase());
-        }
-    }
-    name
-}
-
-fn decode(name: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(name.len());
-    let mut rest = name.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let digit = |byte: u8| char::from(byte).to_digit(16);
-        let value = digit(rest.next()?)? * 16 + digit(rest.next()?)?;
-        bytes.push(u8::try_from(value).ok()?);
-    }
-    String::from_utf8(bytes).ok()
+    percent_encode(text).replace('~', "%7E")
 }
 
 #[cfg(test)]
