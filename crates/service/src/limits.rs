@@ -183,6 +183,8 @@ pub const INDEX_POLL: Duration = Duration::from_millis(5);
 pub const EVENT_CALLS_MAX: usize = 256;
 /// Of those, calls with events that a new store replays: the others are for what happens meanwhile.
 pub const EVENT_REPLAY_CALLS_MAX: usize = EVENT_CALLS_MAX / 2;
+/// Events of a replay that are delivered before a binding looks for live ones.
+pub const EVENT_REPLAY_RUN_MAX: usize = 64;
 /// A call of a binding's function that is not answered within this time counts as delivered.
 pub const EVENT_ANSWER_WAIT: Duration = Duration::from_secs(30);
 /// The pause before a binding asks again whether its function, or the store, is there.

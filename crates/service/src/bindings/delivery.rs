@@ -1,5 +1,6 @@
 //! The deliveries of one binding: a subscription, and a bounded number of running calls.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -14,7 +15,8 @@ use crate::feed::{
     Delivery, EventFilter, FeedCursor, FeedEvent, FeedItem, GapReason, StartAt, Subscription,
 };
 use crate::limits::{
-    BINDING_POSITION_NOTED_EVERY, EVENT_CALLS_MAX, EVENT_REPLAY_CALLS_MAX, EVENT_RETRY_PAUSE,
+    BINDING_POSITION_NOTED_EVERY, EVENT_CALLS_MAX, EVENT_REPLAY_CALLS_MAX, EVENT_REPLAY_RUN_MAX,
+    EVENT_RETRY_PAUSE,
 };
 use crate::scope::Scope;
 use crate::service::Service;
@@ -112,22 +114,38 @@ impl Delivering {
         let mut live: Option<Subscription> = None;
         let mut calls = FuturesUnordered::new();
         let mut note = tokio::time::interval(BINDING_POSITION_NOTED_EVERY);
+        let mut replayed = 0;
         loop {
             // A replay leaves capacity for live events.
             let most = if live.is_some() { EVENT_REPLAY_CALLS_MAX } else { EVENT_CALLS_MAX };
+            let looks = replayed >= EVENT_REPLAY_RUN_MAX && calls.len() < EVENT_CALLS_MAX;
+            let looked = match live.as_mut().filter(|_| looks) {
+                Some(live) => self.look(live, &mut calls).await,
+                None => Ok(None),
+            };
+            if looks && matches!(looked, Ok(None)) {
+                replayed = 0;
+            }
             // Poll calls first: each is sent before the next event is taken, so they are sent in order.
-            let (item, is_live) = tokio::select! {
-                biased;
-                Some(number) = calls.next(), if !calls.is_empty() => {
-                    self.end_call(number);
-                    continue;
-                }
-                item = next_of(&mut live), if calls.len() < EVENT_CALLS_MAX => (item, true),
-                item = subscription.next(), if calls.len() < most => (item, false),
-                // Filtered events move the position too, or a quiet binding would get a gap after a restart.
-                _ = note.tick(), if calls.is_empty() && live.is_none() => {
-                    self.note(position_of(&subscription));
-                    continue;
+            let (item, is_live) = if let Some(item) = looked.transpose() {
+                (item, true)
+            } else {
+                tokio::select! {
+                    biased;
+                    Some(number) = calls.next(), if !calls.is_empty() => {
+                        self.end_call(number);
+                        continue;
+                    }
+                    item = next_of(&mut live), if calls.len() < EVENT_CALLS_MAX => (item, true),
+                    item = subscription.next(), if calls.len() < most => {
+                        replayed += 1;
+                        (item, false)
+                    }
+                    // Filtered events move the position too, or a quiet binding would get a gap after a restart.
+                    _ = note.tick(), if calls.is_empty() && live.is_none() => {
+                        self.note(position_of(&subscription));
+                        continue;
+                    }
                 }
             };
             match item {
@@ -151,6 +169,23 @@ impl Delivering {
                 }
                 Ok(_) => {}
                 Err(error) => self.wait_for_store(&error).await,
+            }
+        }
+    }
+
+    /// The next live event that is there, while the running calls go on. A replay is always ready with its next event, and
+    /// would break off every read of the live ones before it ends.
+    async fn look(
+        &self,
+        live: &mut Subscription,
+        calls: &mut FuturesUnordered<impl Future<Output = u64>>,
+    ) -> Result<Option<FeedItem>, ServiceError> {
+        let mut look = pin!(live.next_ready());
+        loop {
+            tokio::select! {
+                biased;
+                Some(number) = calls.next(), if !calls.is_empty() => self.end_call(number),
+                found = &mut look => return found,
             }
         }
     }

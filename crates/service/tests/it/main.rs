@@ -37,6 +37,7 @@ mod processes;
 mod protocol;
 mod reading;
 mod recording;
+mod replay;
 mod resume;
 mod schemas;
 mod scopes;

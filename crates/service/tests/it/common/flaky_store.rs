@@ -34,6 +34,8 @@ pub struct FlakyStore {
     pub damaged: Mutex<Option<String>>,
     /// What is in the trash was being brought back when somebody was killed.
     pub half_restored: AtomicBool,
+    /// How often an answer about changes lets others go first, as one from another machine does.
+    pub distance: AtomicU32,
     /// Who says something in a session whenever somebody asks for changes.
     restless: Mutex<Option<(Service, String)>>,
 }
@@ -51,6 +53,7 @@ impl FlakyStore {
             lookups: AtomicU64::new(0),
             damaged: Mutex::default(),
             half_restored: AtomicBool::new(false),
+            distance: AtomicU32::new(0),
             restless: Mutex::default(),
         });
         let bed = TestService {
@@ -201,6 +204,9 @@ impl Store for FlakyStore {
         }
         let asked = self.asked_for_changes.fetch_add(1, Ordering::SeqCst);
         assert!(asked < 1_000, "somebody asks for ever");
+        for _ in 0..self.distance.load(Ordering::SeqCst) {
+            tokio::task::yield_now().await;
+        }
         let restless = self.restless.lock().unwrap().clone();
         if let Some((beside, id)) = restless {
             let request = json!({"session_id": id, "message": user("and another thing")});
