@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use bough_platform::Clock;
 use bough_service::{Answer, CallTerms, Function, Request, Scope, Service, ServiceError};
-use serde_json::Value;
 
 use crate::api::StreamBytes;
 use crate::config::LimitsConfig;
@@ -161,13 +160,12 @@ impl App {
         &self,
         scope: &Scope,
         function: &'static Function,
-        request: Value,
-    ) -> Result<Value, ServiceError> {
+        request: Request,
+    ) -> Result<Answer, ServiceError> {
         let begun = self.clock.monotonic();
-        let terms = CallTerms::default();
-        let answer = self.call_on_terms(scope, function, request.into(), terms).await;
+        let answer = self.call_on_terms(scope, function, request, CallTerms::default()).await;
         self.count_call(function, begun, answer.is_ok());
-        answer?.to_value()
+        answer
     }
 
     /// Counts a call that began at `begun`.

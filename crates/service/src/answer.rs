@@ -1,6 +1,6 @@
 //! What a function answers, before it is printed, and what HTTP says beside it.
 
-use bough_session::{EntryId, SessionId};
+use bough_session::{EntryId, RawJson, SessionId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -128,6 +128,11 @@ impl Answer {
         self.body.to_json().map_err(|error| unprintable(&error))
     }
 
+    /// The answer as JSON that can stand inside another text.
+    pub fn to_raw(&self) -> Result<RawJson, ServiceError> {
+        self.body.to_raw().map_err(|error| unprintable(&error))
+    }
+
     /// The answer as a value.
     pub fn to_value(&self) -> Result<Value, ServiceError> {
         self.body.to_value().map_err(|error| unprintable(&error))
@@ -144,15 +149,20 @@ impl std::fmt::Debug for Answer {
     }
 }
 
-/// Something that can be printed in either form.
+/// Something that can be printed in each form.
 trait Printed: Send {
     fn to_json(&self) -> serde_json::Result<Vec<u8>>;
+    fn to_raw(&self) -> serde_json::Result<RawJson>;
     fn to_value(&self) -> serde_json::Result<Value>;
 }
 
 impl<T: Serialize + Send> Printed for T {
     fn to_json(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec(self)
+    }
+
+    fn to_raw(&self) -> serde_json::Result<RawJson> {
+        RawJson::of(self)
     }
 
     fn to_value(&self) -> serde_json::Result<Value> {

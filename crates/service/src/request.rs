@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use bough_session::RawJson;
 use serde::de::value::MapDeserializer;
 use serde::de::{DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -33,6 +34,16 @@ struct Members(Vec<(String, Box<RawValue>)>);
 impl From<Value> for Request {
     fn from(value: Value) -> Self {
         Self(Form::Value(value))
+    }
+}
+
+/// A text that is not an object is refused when the request is read into its type.
+impl From<&RawJson> for Request {
+    fn from(json: &RawJson) -> Self {
+        match serde_json::from_str(json.get()) {
+            Ok(members) => Self(Form::Members(members)),
+            Err(_) => Self(Form::Value(json.value())),
+        }
     }
 }
 
@@ -290,7 +301,6 @@ impl<'de> Visitor<'de> for MembersVisitor {
 
 #[cfg(test)]
 mod tests {
-    use bough_session::RawJson;
     use serde_json::json;
 
     use super::*;
@@ -336,6 +346,8 @@ mod tests {
         check(serde_json::from_str::<Value>(list).unwrap().into(), "/list/1/count", wrong);
         check(body("{}"), "", "missing field `name`");
         check(json!([]).into(), "", "the request must be a JSON object");
+        check((&RawJson::from(json!([]))).into(), "", "the request must be a JSON object");
+        check((&RawJson::default()).into(), "", "missing field `name`");
     }
 
     #[test]

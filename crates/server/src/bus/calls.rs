@@ -4,6 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use bough_service::{Function, Scope, ServiceError};
+use bough_session::RawJson;
 use futures_util::FutureExt;
 use serde_json::Value;
 
@@ -31,24 +32,24 @@ impl Bus {
         &self,
         connection: &Arc<Connection>,
         frame: InvokeFrame,
-    ) -> Option<Result<Value, Value>> {
+    ) -> Option<Result<RawJson, Value>> {
         if frame.action == Action::Enqueue {
             return Some(Err(wire::error_body("enqueue_error", "QueueModule not loaded")));
         }
         if let Some(function) = self.own_function(&frame.function_id) {
-            return Some(self.call_own(connection, function, frame.data).await);
+            return Some(self.call_own(connection, function, &frame.data).await);
         }
         if self.is_own_instance(&frame.function_id) {
-            return Some(Ok(serde_json::json!({ "ok": true })));
+            return Some(Ok(serde_json::json!({ "ok": true }).into()));
         }
         if let Some(answer) = self.call_engine(connection, &frame.function_id, &frame.data) {
-            return Some(answer);
+            return Some(answer.map(RawJson::from));
         }
         let answer = self.call_configuration(connection, &frame.function_id, &frame.data).await;
-        if answer.is_some() {
-            return answer;
+        match answer {
+            Some(answer) => Some(answer.map(RawJson::from)),
+            None => self.pass_on(connection, frame).err().map(Err),
         }
-        self.pass_on(connection, frame).err().map(Err)
     }
 
     /// Calls a function of our own. If it panics, the call ends with an error and the connection goes on.
@@ -56,9 +57,9 @@ impl Bus {
         &self,
         connection: &Connection,
         function: &'static Function,
-        data: Value,
-    ) -> Result<Value, Value> {
-        let call = self.app().call(&connection.caller.scope, function, data);
+        data: &RawJson,
+    ) -> Result<RawJson, Value> {
+        let call = self.app().call(&connection.caller.scope, function, data.into());
         let Ok(answer) = AssertUnwindSafe(call).catch_unwind().await else {
             self.app().metrics.panics.add(1);
             tracing::error!(function = function.id, "a call on the bus panicked");
@@ -66,7 +67,7 @@ impl Bus {
                            call; call again, and look into its log if it fails again";
             return Err(wire::error_body("invocation_failed", message));
         };
-        answer.map_err(|error| service_error(&error))
+        answer.and_then(|answer| answer.to_raw()).map_err(|error| service_error(&error))
     }
 
     /// Whether this is the call by which an instance that stores through another finds out whether that one is itself.
@@ -98,7 +99,7 @@ impl Bus {
             }
         }
         let caller = connection.id.to_string();
-        let text = wire::invoke(id, &function_id, frame.data, &caller, frame.passed_on);
+        let text = wire::invoke(id, &function_id, &frame.data, &caller, &frame.passed_on);
         let too_large = host.takes_bytes().filter(|most| text.len() >= *most);
         let refused = match too_large {
             Some(most) => Some(too_large_for_host(text.len(), most)),
@@ -139,9 +140,9 @@ async fn answer_with(
     connection: &Connection,
     invocation_id: &Value,
     function_id: &str,
-    answer: Result<Value, Value>,
+    answer: Result<RawJson, Value>,
 ) {
-    let mut text = wire::result(invocation_id, function_id, answer);
+    let mut text = wire::result(invocation_id, function_id, &answer);
     if let Some(most) = connection.takes_bytes().filter(|most| text.len() >= *most) {
         let message = format!(
             "handler error: session/too_large: the answer has {} bytes and this client takes {most}; ask for \
@@ -149,7 +150,7 @@ async fn answer_with(
             text.len()
         );
         let error = wire::error_body("invocation_failed", &message);
-        text = wire::result(invocation_id, function_id, Err(error));
+        text = wire::result(invocation_id, function_id, &Err(error));
     }
     connection.send(text).await;
 }

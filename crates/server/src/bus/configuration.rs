@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bough_service::{Right, WORKER_NAME};
-use bough_session::hex;
+use bough_session::{RawJson, hex};
 use bough_store::shared_state::{
     Change, Document, Expected, Persistence, SharedState, SharedStateError,
 };
@@ -47,7 +47,7 @@ impl Bus {
         &self,
         connection: &Connection,
         function_id: &str,
-        data: &Value,
+        data: &RawJson,
     ) -> Option<Answer> {
         let is_one = FUNCTIONS.iter().any(|(id, _)| *id == function_id);
         let is_hosted =
@@ -56,22 +56,23 @@ impl Bus {
             return None;
         }
         let settings = Settings { bus: self, connection, shared: self.shared() };
-        Some(settings.answer(function_id, data).await)
+        Some(settings.answer(function_id, &data.value()).await)
     }
 
     /// Calls the functions that are bound to a changed value. Like the engine, this waits for no answer.
-    fn notify_configuration(&self, connection: &Connection, id: &str, payload: &Value) {
+    fn notify_configuration(&self, connection: &Connection, id: &str, payload: Value) {
         let bound: Vec<String> = self.in_namespace(connection, |namespace| {
             let bound = namespace.triggers.values().map(|bound| &bound.frame);
             let wants =
                 bound.filter(|frame| frame.trigger_type == TYPE && wants(&frame.config, id));
             wants.map(|frame| frame.function_id.clone()).collect()
         });
-        let namespace = namespace_key(&connection.caller.scope);
+        let (namespace, payload) =
+            (namespace_key(&connection.caller.scope), RawJson::from(payload));
         for function_id in bound {
             let Some(host) = self.host(&namespace, &function_id) else { continue };
             let (call, name) = (self.fresh_id(), self.name());
-            host.notify(wire::invoke(call, &function_id, payload.clone(), &name, Map::new()));
+            host.notify(wire::invoke(call, &function_id, &payload, &name, &Map::new()));
         }
     }
 }
@@ -168,7 +169,7 @@ impl Settings<'_> {
             event.insert("old_value".to_owned(), old_value.clone());
             event.insert("new_value".to_owned(), value.clone());
         }
-        self.bus.notify_configuration(self.connection, id, &event);
+        self.bus.notify_configuration(self.connection, id, event);
         Ok(json!({ "old_value": old_value, "new_value": value }))
     }
 

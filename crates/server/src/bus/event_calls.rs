@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use bough_service::limits::{EVENT_ANSWER_WAIT, EVENT_RETRY_PAUSE};
-use bough_service::{Called, EventSink, FeedEvent, Function, Scope, TriggerType};
+use bough_service::{Called, EventSink, FeedEvent, Function, Request, Scope, TriggerType};
 use tokio::sync::oneshot;
 
 use super::Bus;
@@ -60,8 +60,9 @@ impl EventSink for EventCaller {
 impl EventCaller {
     /// A binding may name one of our own functions. Its answer is dropped.
     async fn call_own(&self, function: &'static Function, event: &FeedEvent) -> Called {
-        let payload = serde_json::from_str(&self.trigger_type.payload(event)).unwrap_or_default();
-        let _ = self.bus.app().call(&self.scope, function, payload).await.is_ok();
+        if let Ok(request) = Request::from_body(self.trigger_type.payload(event).as_bytes()) {
+            drop(self.bus.app().call(&self.scope, function, request).await);
+        }
         Called::Taken
     }
 

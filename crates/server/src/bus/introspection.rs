@@ -3,6 +3,7 @@
 use bough_service::{
     Function, TriggerType, WORKER_DESCRIPTION, WORKER_NAME, WORKER_VERSION, functions,
 };
+use bough_session::RawJson;
 use serde_json::{Map, Value, json};
 
 use super::Bus;
@@ -23,15 +24,16 @@ impl Bus {
         &self,
         connection: &Connection,
         function_id: &str,
-        data: &Value,
+        data: &RawJson,
     ) -> Option<Result<Value, Value>> {
         let name = function_id.strip_prefix("engine::")?;
+        let data = data.value();
         if name == "workers::register" {
-            connection.note(data.clone());
+            connection.note(data);
             return Some(Ok(json!({ "success": true })));
         }
         self.in_namespace(connection, |namespace| {
-            Catalogue { bus: self, connection, namespace }.answer(name, &Asked(data))
+            Catalogue { bus: self, connection, namespace }.answer(name, &Asked(&data))
         })
     }
 }

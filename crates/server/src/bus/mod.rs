@@ -183,7 +183,7 @@ impl Bus {
                 "invocation_stopped",
                 "the worker that hosts the function went away",
             );
-            let answer = wire::result(&pending.invocation_id, &pending.function_id, Err(error));
+            let answer = wire::result(&pending.invocation_id, &pending.function_id, &Err(error));
             pending.caller.notify(answer);
         }
         for (owner, frame) in departure.unbound {

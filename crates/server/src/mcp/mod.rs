@@ -89,8 +89,8 @@ impl Functions for ForCaller {
         function: &'static Function,
         request: Value,
     ) -> Result<Value, CallRefused> {
-        let answer = self.app.call(&self.caller.scope, function, request).await;
-        answer.map_err(|error| CallRefused {
+        let answer = self.app.call(&self.caller.scope, function, request.into()).await;
+        answer.and_then(|answer| answer.to_value()).map_err(|error| CallRefused {
             code: error.code().to_owned(),
             message: error.to_string(),
         })

@@ -55,7 +55,7 @@ async fn a_frame_that_cannot_be_read_is_answered_where_there_is_an_id() {
     let frames = [
         r#"{"type":"invokefunction","invocation_id":"a","function_id":7}"#.to_owned(),
         r#"{"type":"invokefunction","invocation_id":"b","function_id":"f","action":{"type":"odd"}}"#.to_owned(),
-        format!(r#"{{"type":"invokefunction","invocation_id":"c","function_id":"session::create","data":{deep}}}"#),
+        format!(r#"{{"type":"invokefunction","invocation_id":"c","function_id":"session::create","metadata":{deep}}}"#),
     ];
     for (frame, id) in frames.iter().zip(["a", "b", "c"]) {
         worker.send_text("nonsense").await;
@@ -71,6 +71,24 @@ async fn a_frame_that_cannot_be_read_is_answered_where_there_is_an_id() {
     assert_eq!(answer["error"]["code"], "enqueue_error");
     worker.send(json!({"type": "ping"})).await;
     worker.next(|frame| frame["type"] == "pong").await;
+}
+
+#[tokio::test]
+async fn numbers_of_a_message_stay_as_they_were_written() {
+    let test = TestServer::in_memory().await;
+    let mut worker = test.worker().await;
+    worker.call("session::ensure", json!({"session_id": "s"})).await;
+    let kept = r#""n":123456789012345678901234567890,"z":1.10"#;
+    let message = format!(r#"{{"role":"user","content":[],"timestamp":1,{kept}}}"#);
+    worker
+        .send_text(&format!(
+            r#"{{"type":"invokefunction","invocation_id":"n","function_id":"session::append","data":{{"session_id":"s","message":{message}}}}}"#
+        ))
+        .await;
+    let answer = worker.next(|frame| frame["invocation_id"] == "n").await;
+    assert_eq!(answer["error"], json!(null), "{answer}");
+    let text = test.client().get("/v1/sessions/s/entries").await.text;
+    assert!(text.contains(kept), "{text}");
 }
 
 #[tokio::test]

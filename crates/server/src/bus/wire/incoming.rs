@@ -9,8 +9,8 @@ use crate::limits::BUS_NAME_BYTES_MAX;
 
 /// Reads a frame.
 pub(crate) fn read(text: &str) -> Result<Frame, BadFrame> {
-    match serde_json::from_str::<Map<String, Value>>(text) {
-        Ok(fields) => Reader(fields).frame(),
+    match serde_json::from_str::<Reader>(text) {
+        Ok(reader) => reader.frame(),
         Err(error) => Err(shallow(text, error.to_string())),
     }
 }
@@ -34,11 +34,18 @@ fn shallow(text: &str, reason: String) -> BadFrame {
     }
 }
 
-struct Reader(Map<String, Value>);
+/// The members of a frame. What calls and answers carry stays as it was written.
+#[derive(Default, Deserialize)]
+struct Reader {
+    data: Option<RawJson>,
+    result: Option<RawJson>,
+    #[serde(flatten)]
+    fields: Map<String, Value>,
+}
 
 impl Reader {
     fn frame(mut self) -> Result<Frame, BadFrame> {
-        let Some(Value::String(kind)) = self.0.remove("type") else {
+        let Some(Value::String(kind)) = self.fields.remove("type") else {
             return Err(self.bad("the frame has no `type`"));
         };
         Ok(match kind.as_str() {
@@ -53,7 +60,7 @@ impl Reader {
             },
             "unregisterfunction" => Frame::UnregisterFunction { id: self.name("id")? },
             "registertriggertype" => {
-                Frame::RegisterTriggerType { id: self.name("id")?, info: self.0 }
+                Frame::RegisterTriggerType { id: self.name("id")?, info: self.fields }
             }
             "unregistertriggertype" => Frame::UnregisterTriggerType { id: self.name("id")? },
             "registertrigger" => Frame::RegisterTrigger(TriggerFrame {
@@ -75,7 +82,7 @@ impl Reader {
             "invokefunction" => Frame::Invoke(self.invoke()?),
             "invocationresult" => Frame::Result(ResultFrame {
                 invocation_id: self.name("invocation_id")?,
-                result: self.optional("result"),
+                result: self.result.take(),
                 error: self.optional("error"),
             }),
             "reattach" => Frame::Reattach {
@@ -89,8 +96,8 @@ impl Reader {
 
     fn observe(&mut self) -> Result<ObserveFrame, BadFrame> {
         let id = self.name("id")?;
-        let mut part = |name: &str| match self.0.remove(name) {
-            Some(Value::Object(fields)) => Ok(Self(fields)),
+        let mut part = |name: &str| match self.fields.remove(name) {
+            Some(Value::Object(fields)) => Ok(Self { fields, ..Self::default() }),
             _ => Err(self.bad(&format!("`{name}` must be an object"))),
         };
         let (mut source, mut target) = (part("source")?, part("target")?);
@@ -125,7 +132,7 @@ impl Reader {
     }
 
     fn invoke(&mut self) -> Result<InvokeFrame, BadFrame> {
-        let action = match self.0.get("action") {
+        let action = match self.fields.get("action") {
             None | Some(Value::Null) => Action::Call,
             Some(action) => match action.get("type").and_then(Value::as_str) {
                 Some("void") => Action::Void,
@@ -141,16 +148,16 @@ impl Reader {
                 passed_on.insert(name.to_owned(), value);
             }
         }
-        let data = self.optional("data").unwrap_or_default();
+        let data = self.data.take().unwrap_or_default();
         Ok(InvokeFrame { invocation_id, function_id, data, action, passed_on })
     }
 
     fn optional(&mut self, name: &str) -> Option<Value> {
-        self.0.remove(name).filter(|value| !value.is_null())
+        self.fields.remove(name).filter(|value| !value.is_null())
     }
 
     fn name(&mut self, name: &str) -> Result<String, BadFrame> {
-        match self.0.get(name) {
+        match self.fields.get(name) {
             Some(Value::String(text)) if !text.is_empty() && text.len() <= BUS_NAME_BYTES_MAX => {
                 Ok(text.clone())
             }
@@ -164,8 +171,8 @@ impl Reader {
     fn bad(&self, reason: &str) -> BadFrame {
         BadFrame {
             reason: reason.to_owned(),
-            invocation_id: self.0.get("invocation_id").filter(|id| !id.is_null()).cloned(),
-            function_id: self.0.get("function_id").and_then(Value::as_str).map(str::to_owned),
+            invocation_id: self.fields.get("invocation_id").filter(|id| !id.is_null()).cloned(),
+            function_id: self.fields.get("function_id").and_then(Value::as_str).map(str::to_owned),
         }
     }
 }

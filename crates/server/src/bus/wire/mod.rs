@@ -5,6 +5,7 @@ mod outgoing;
 #[cfg(test)]
 mod tests;
 
+use bough_session::RawJson;
 use serde_json::{Map, Value};
 
 pub(crate) use incoming::read;
@@ -98,7 +99,8 @@ pub(crate) struct InvokeFrame {
     /// The id for the answer; none if no answer is wanted.
     pub(crate) invocation_id: Option<Value>,
     pub(crate) function_id: String,
-    pub(crate) data: Value,
+    /// As the caller wrote it: only the function that it is for looks into it.
+    pub(crate) data: RawJson,
     pub(crate) action: Action,
     /// Fields that are passed on to the handler as they are.
     pub(crate) passed_on: Map<String, Value>,
@@ -119,7 +121,7 @@ pub(crate) enum Action {
 #[derive(Debug, PartialEq)]
 pub(crate) struct ResultFrame {
     pub(crate) invocation_id: String,
-    pub(crate) result: Option<Value>,
+    pub(crate) result: Option<RawJson>,
     pub(crate) error: Option<Value>,
 }
 

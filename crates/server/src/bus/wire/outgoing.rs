@@ -13,38 +13,41 @@ pub(crate) fn error_body(code: &str, message: &str) -> Value {
 pub(crate) fn result(
     invocation_id: &Value,
     function_id: &str,
-    answer: Result<Value, Value>,
+    answer: &Result<RawJson, Value>,
 ) -> String {
-    let (word, value) = match answer {
-        Ok(value) => ("result", value),
-        Err(error) => ("error", error),
+    let function_id = json!(function_id);
+    let answer = match answer {
+        Ok(result) => format!("\"result\":{result}"),
+        Err(error) => format!("\"error\":{error}"),
     };
-    json!({
-        "type": "invocationresult",
-        "invocation_id": invocation_id,
-        "function_id": function_id,
-        word: value,
-    })
-    .to_string()
+    format!(
+        "{{\"type\":\"invocationresult\",\"invocation_id\":{invocation_id},\"function_id\":{function_id},{answer}}}"
+    )
 }
 
 /// A call of a function that a worker hosts.
 pub(crate) fn invoke(
     invocation_id: BusId,
     function_id: &str,
-    data: Value,
+    data: &RawJson,
     caller: &str,
-    mut passed_on: Map<String, Value>,
+    passed_on: &Map<String, Value>,
 ) -> String {
-    let mut data = data;
-    if let Some(map) = data.as_object_mut() {
-        map.insert("_caller_worker_id".to_owned(), Value::String(caller.to_owned()));
-    }
-    passed_on.insert("type".to_owned(), Value::String("invokefunction".to_owned()));
-    passed_on.insert("invocation_id".to_owned(), Value::String(invocation_id.to_string()));
-    passed_on.insert("function_id".to_owned(), Value::String(function_id.to_owned()));
-    passed_on.insert("data".to_owned(), data);
-    Value::Object(passed_on).to_string()
+    let (function_id, data) = (json!(function_id), with_caller(data.get(), caller));
+    let more: String =
+        passed_on.iter().map(|(name, value)| format!(",{}:{value}", json!(name))).collect();
+    format!(
+        "{{\"type\":\"invokefunction\",\"invocation_id\":\"{invocation_id}\",\"function_id\":{function_id},\
+         \"data\":{data}{more}}}"
+    )
+}
+
+/// Names the caller in data that is an object: last, so that it counts also where the data has such a member.
+fn with_caller(data: &str, caller: &str) -> String {
+    let members = data.strip_suffix('}').filter(|_| data.starts_with('{')).map(str::trim_end);
+    let Some(members) = members else { return data.to_owned() };
+    let comma = if members.ends_with('{') { "" } else { "," };
+    format!("{members}{comma}\"_caller_worker_id\":{}}}", json!(caller))
 }
 
 /// The delivery of an event: the same call, with a payload that is JSON text already.

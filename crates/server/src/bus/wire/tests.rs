@@ -10,6 +10,7 @@ fn parsed(text: &str) -> Value {
 fn a_call_is_read_as_each_sdk_writes_it() {
     let check = |text: &str, action: Action, data: Value| {
         let Ok(Frame::Invoke(invoke)) = read(text) else { panic!("{text}") };
+        let data = RawJson::from(data);
         assert_eq!((invoke.function_id.as_str(), invoke.action, invoke.data), ("f", action, data));
     };
     check(
@@ -53,10 +54,12 @@ fn a_frame_that_cannot_be_read_keeps_its_id() {
     );
     let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
     let text = format!(
-        r#"{{"type":"invokefunction","invocation_id":"i","function_id":"f","data":{deep}}}"#
+        r#"{{"type":"invokefunction","invocation_id":"i","function_id":"f","metadata":{deep}}}"#
     );
     check(&text, Some(json!("i")));
     assert_eq!(read(&text).unwrap_err().function_id.as_deref(), Some("f"));
+    let data = format!(r#"{{"type":"invokefunction","function_id":"f","data":{deep}}}"#);
+    assert!(read(&data).is_ok(), "the function that it is for judges it");
 }
 
 #[test]
@@ -131,7 +134,29 @@ fn a_delivery_is_a_call_with_the_payload_as_it_is() {
 
 #[test]
 fn the_caller_is_named_in_objects_only() {
-    let data = |data| parsed(&invoke(BusId(1, 2), "f", data, "w", Map::new()))["data"].clone();
-    assert_eq!(data(json!({"a": 1})), json!({"a": 1, "_caller_worker_id": "w"}));
-    assert_eq!(data(json!([1])), json!([1]));
+    let data = |data: &str| {
+        let data = RawJson::parse(data).unwrap();
+        let passed_on = json!({"metadata": {"k": 1}});
+        let text = invoke(BusId(1, 2), "f", &data, "w", passed_on.as_object().unwrap());
+        assert_eq!(parsed(&text)["metadata"], json!({"k": 1}));
+        parsed(&text)["data"].clone()
+    };
+    assert_eq!(data(r#"{"a": 1 }"#), json!({"a": 1, "_caller_worker_id": "w"}));
+    assert_eq!(data("{}"), json!({"_caller_worker_id": "w"}));
+    assert_eq!(data("[1]"), json!([1]));
+    let pretended = data(r#"{"_caller_worker_id":"another","a":"}"}"#);
+    assert_eq!(pretended, json!({"_caller_worker_id": "w", "a": "}"}));
+}
+
+/// A number of a message that a value cannot hold would be another one afterwards.
+#[test]
+fn what_a_call_carries_stays_as_it_was_written() {
+    let long = r#"{"n":123456789012345678901234567890,"f":1.10}"#;
+    let text = format!(r#"{{"type":"invokefunction","function_id":"f","data":{long}}}"#);
+    let Ok(Frame::Invoke(call)) = read(&text) else { panic!() };
+    assert_eq!(call.data.get(), long);
+    let text = format!(r#"{{"type":"invocationresult","invocation_id":"i","result":{long}}}"#);
+    let Ok(Frame::Result(answer)) = read(&text) else { panic!() };
+    let text = result(&json!("i"), "f", &Ok(answer.result.unwrap()));
+    assert!(text.ends_with(&format!(r#""result":{long}}}"#)), "{text}");
 }
