@@ -48,66 +48,75 @@ impl Files {
         Ok(self.disk.replace(&self.container.manifest()?, &temp, &manifest.encode()?)?)
     }
 
-    /// The bytes of a frame's line, without its line break, believed only if they are what the row says.
-    pub(crate) fn line(&self, row: &OffsetRow) -> Result<Vec<u8>> {
-        let len = usize::try_from(row.len).unwrap_or(usize::MAX);
-        let mut bytes = vec![0; len];
-        let read = self.segment(row.segment)?.read_at(row.offset, &mut bytes)?;
-        if read < len || bytes.pop() != Some(b'\n') {
-            return Err(frame_damage(row, "the line is not whole").into());
-        }
-        Ok(bytes)
+    /// Reads the frame of a row, believed only if it is what the row says.
+    pub(crate) fn frame<T>(
+        &self,
+        row: &OffsetRow,
+        decode: impl FnMut(&Frame<'_>) -> T,
+    ) -> Result<T> {
+        let mut found = self.frames(std::slice::from_ref(row), decode)?;
+        Ok(found.pop().ok_or_else(|| frame_damage(row, "the line is not whole"))?)
     }
 
-    /// The lines of several rows, with one read for each stretch that lies together.
-    pub(crate) fn lines(&self, rows: &[OffsetRow]) -> Result<Vec<Vec<u8>>> {
-        /// Bytes that one read asks for at the most.
-        const STRETCH_BYTES_MAX: u64 = 1024 * 1024;
-        let mut lines = Vec::with_capacity(rows.len());
+    /// Reads the frames of several rows, with one read for each stretch that lies together. A frame is lent to `decode`, so
+    /// that nothing of it is copied which the result does not keep.
+    pub(crate) fn frames<T>(
+        &self,
+        rows: &[OffsetRow],
+        mut decode: impl FnMut(&Frame<'_>) -> T,
+    ) -> Result<Vec<T>> {
+        let mut found = Vec::with_capacity(rows.len());
         let mut rest = rows;
         while let Some(first) = rest.first() {
-            let mut end = first.offset + first.len;
-            let together = rest.iter().skip(1).take_while(|row| {
-                let fits = row.segment == first.segment
-                    && row.offset == end
-                    && row.offset + row.len - first.offset <= STRETCH_BYTES_MAX;
-                end = if fits { row.offset + row.len } else { end };
-                fits
-            });
-            let (stretch, after) = rest.split_at(1 + together.count());
-            self.read_stretch(stretch, &mut lines)?;
+            let (stretch, after) = rest.split_at(stretch_of(first, rest));
+            let bytes = self.read_stretch(stretch)?;
+            for row in stretch {
+                found.push(decode(&frame_of(line_of(&bytes, first, row)?, row)?));
+            }
             rest = after;
         }
-        Ok(lines)
+        Ok(found)
     }
 
-    fn read_stretch(&self, rows: &[OffsetRow], lines: &mut Vec<Vec<u8>>) -> Result<()> {
+    /// The bytes from the first of the rows to the last; fewer where the file ends before.
+    fn read_stretch(&self, rows: &[OffsetRow]) -> Result<Vec<u8>> {
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
-            return Ok(());
+            return Ok(Vec::new());
         };
         let len = usize::try_from(last.offset + last.len - first.offset).unwrap_or(usize::MAX);
         let mut bytes = vec![0; len];
         let read = self.segment(first.segment)?.read_at(first.offset, &mut bytes)?;
         bytes.truncate(read);
-        if rows.len() == 1 && bytes.len() == len && bytes.last() == Some(&b'\n') {
-            // Nothing to take apart: a long line is not copied.
-            bytes.pop();
-            lines.push(bytes);
-            return Ok(());
-        }
-        for row in rows {
-            let start = usize::try_from(row.offset - first.offset).unwrap_or(usize::MAX);
-            let end = start.saturating_add(usize::try_from(row.len).unwrap_or(usize::MAX));
-            let line = bytes.get(start..end).and_then(|line| line.strip_suffix(b"\n"));
-            lines.push(line.ok_or_else(|| frame_damage(row, "the line is not whole"))?.to_vec());
-        }
-        Ok(())
+        Ok(bytes)
     }
+}
+
+/// How many of the rows, from the first on, are read at once: their frames lie together.
+fn stretch_of(first: &OffsetRow, rows: &[OffsetRow]) -> usize {
+    /// Bytes that one read asks for at the most.
+    const STRETCH_BYTES_MAX: u64 = 1024 * 1024;
+    let mut end = first.offset + first.len;
+    let together = rows.iter().skip(1).take_while(|row| {
+        let fits = row.segment == first.segment
+            && row.offset == end
+            && row.offset + row.len - first.offset <= STRETCH_BYTES_MAX;
+        end = if fits { row.offset + row.len } else { end };
+        fits
+    });
+    1 + together.count()
+}
+
+/// The line of a row in the bytes of its stretch, without its line break.
+fn line_of<'a>(bytes: &'a [u8], first: &OffsetRow, row: &OffsetRow) -> Result<&'a [u8]> {
+    let start = usize::try_from(row.offset - first.offset).unwrap_or(usize::MAX);
+    let end = start.saturating_add(usize::try_from(row.len).unwrap_or(usize::MAX));
+    let line = bytes.get(start..end).and_then(|line| line.strip_suffix(b"\n"));
+    Ok(line.ok_or_else(|| frame_damage(row, "the line is not whole"))?)
 }
 
 /// Decodes a line and holds it against its row. A frame that is whole but is not the row's means that the
 /// row is wrong; one that is not whole is damage of the segment.
-pub(crate) fn frame_of<'a>(line: &'a [u8], row: &OffsetRow) -> Result<Frame<'a>> {
+fn frame_of<'a>(line: &'a [u8], row: &OffsetRow) -> Result<Frame<'a>> {
     let frame = decode_frame(line).map_err(|error| match error {
         FrameError::Checksum | FrameError::Members => frame_damage(row, &error.to_string()),
         FrameError::Shape => row_damage(row.seq, "no frame begins where the row says"),

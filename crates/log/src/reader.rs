@@ -34,9 +34,9 @@ pub struct Moment<F: Fold = ()> {
 
 /// A part of a log as of one moment.
 #[derive(Debug)]
-pub struct Page {
-    /// The records.
-    pub records: Vec<StoredEnvelope<'static>>,
+pub struct Page<T> {
+    /// The records, as the caller decoded them.
+    pub records: Vec<T>,
     /// The deltas that are not settled yet.
     pub deltas: Vec<StreamLine>,
     /// Where the log is.
@@ -155,10 +155,15 @@ impl<F: Fold> Reader<F> {
 
     /// Up to `limit` records after number `seq`, the unsettled steps after number `step`, and where the log ends, as of
     /// one moment.
-    pub fn page(&self, seq: u64, step: u64, limit: u64) -> Result<Page> {
+    pub fn page<T>(
+        &self,
+        (seq, step): (u64, u64),
+        limit: u64,
+        decode: impl Fn(StoredEnvelope<'_>) -> T,
+    ) -> Result<Page<T>> {
         self.look_up(|view| {
             Ok(Page {
-                records: view.records(seq, limit)?,
+                records: view.records(seq, limit, &decode)?,
                 deltas: view.state.streams.after(step),
                 head: view.state.head,
                 last_step: view.state.streams.number,
@@ -189,41 +194,58 @@ impl<F: Fold> Reader<F> {
         self.look_up(|view| view.state.find(entry))
     }
 
-    /// Up to `limit` records after number `after`, in order; fewer when they are large.
-    pub fn records(&self, after: u64, limit: u64) -> Result<Vec<StoredEnvelope<'static>>> {
-        self.look_up(|view| view.records(after, limit))
+    /// Up to `limit` records after number `after`, in order; fewer when they are large. Each record is lent to `decode`.
+    pub fn records<T>(
+        &self,
+        after: u64,
+        limit: u64,
+        decode: impl Fn(StoredEnvelope<'_>) -> T,
+    ) -> Result<Vec<T>> {
+        self.look_up(|view| view.records(after, limit, &decode))
     }
 
     /// The next records after number `after` and up to number `last` that neither add nor change an entry, without reading
     /// the others. Asked again from where it looked, it comes to `last`, or to the end.
-    pub fn others(&self, after: u64, last: u64) -> Result<Others> {
-        self.look_up(|view| view.others(after, last))
+    pub fn others<T>(
+        &self,
+        after: u64,
+        last: u64,
+        decode: impl Fn(StoredEnvelope<'_>) -> T,
+    ) -> Result<Others<T>> {
+        self.look_up(|view| view.others(after, last, &decode))
     }
 
     /// One record.
-    pub fn record(&self, seq: u64) -> Result<Option<StoredEnvelope<'static>>> {
-        Ok(self.records(seq.saturating_sub(1), 1)?.pop().filter(|record| record.seq == seq))
-    }
-
-    /// The newest records, oldest first.
-    pub fn tail(&self, limit: u64) -> Result<Vec<StoredEnvelope<'static>>> {
-        self.look_up(|view| view.records(view.state.head.seq.saturating_sub(limit), limit))
+    pub fn record<T>(
+        &self,
+        seq: u64,
+        decode: impl Fn(StoredEnvelope<'_>) -> T,
+    ) -> Result<Option<T>> {
+        let found = self.records(seq.saturating_sub(1), 1, |stored| {
+            (stored.seq == seq).then(|| decode(stored))
+        })?;
+        Ok(found.into_iter().next().flatten())
     }
 
     /// An entry with its newest revision.
-    pub fn entry(&self, entry: &str) -> Result<Option<EntryRecord>> {
-        self.look_up(|view| view.entry(entry))
+    pub fn entry<T>(
+        &self,
+        entry: &str,
+        decode: impl Fn(StoredEnvelope<'_>) -> T,
+    ) -> Result<Option<EntryRecord<T>>> {
+        self.look_up(|view| view.entry(entry, &decode))
     }
 
     /// A page of the path from the root to `leaf`. `None` when the leaf, or the entry where the page
     /// begins, is not there or not on that path.
-    pub fn path(
+    pub fn path<T>(
         &self,
         leaf: &str,
         start: PathStart<&str>,
         limit: usize,
-    ) -> Result<Option<PathPage>> {
-        self.look_up(|view| view.path(leaf, start, limit))
+        decode: impl Fn(StoredEnvelope<'_>) -> T,
+    ) -> Result<Option<PathPage<T>>> {
+        self.look_up(|view| view.path(leaf, start, limit, &decode))
     }
 
     /// Entries without children, by record.

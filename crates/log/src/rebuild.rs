@@ -7,7 +7,7 @@ use bough_platform::Disk;
 use crate::canary;
 use crate::container::{Container, parse_container_name};
 use crate::error::{DamageKind, LogError, Result};
-use crate::files::{Files, frame_of, row_damage};
+use crate::files::{Files, row_damage};
 use crate::format::{Manifest, OffsetRow, Phase, Pointer};
 use crate::ids::Ids;
 use crate::ledger::Ledger;
@@ -104,8 +104,7 @@ pub(crate) fn rebuilt_manifest<F: Fold>(loaded: &Loaded<F>) -> Result<Option<Man
         WayBack::Unnamed | WayBack::Taken => return Ok(None),
     };
     let row = loaded.state.rows.get(1)?;
-    let line = loaded.files.line(&row)?;
-    let created_at_ms = frame_of(&line, &row)?.header.at_ms;
+    let created_at_ms = loaded.files.frame(&row, |frame| frame.header.at_ms)?;
     Ok(Some(Manifest { created_at_ms, previous, ..loaded.manifest.clone() }))
 }
 

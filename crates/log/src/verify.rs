@@ -232,8 +232,7 @@ impl Check<'_> {
             return Ok(());
         }
         let row = self.loaded.state.rows.get(head.seq)?;
-        let line = self.files().line(&row)?;
-        if crate::files::frame_of(&line, &row)?.chain != head.chain {
+        if self.files().frame(&row, |frame| frame.chain)? != head.chain {
             let text = "the manifest's head is not on the chain";
             let damage = Damage::new(DamageKind::ChainBroken, "manifest.json", 0, text);
             self.report.damage.push(damage.of(head.seq));

@@ -1,19 +1,20 @@
 //! Reading a log: what is durable, and nothing else. Nothing here reads more than it was asked for.
 
 use crate::error::Result;
-use crate::files::{Files, frame_of};
-use crate::format::{BranchHead, BranchHeads, OffsetRow, StreamLine};
+use crate::files::Files;
+use crate::format::{BranchHead, BranchHeads, OffsetRow, RowId, StreamLine};
 use crate::limits::{PAGE_BYTES_MAX, RECORDS_PAGE_BYTES_MAX};
 use crate::state::LogState;
 use bough_record::{Fold, PathStart, StoredEnvelope, kind};
 
-/// An entry: the record that added it, the newest one that revised it, the deltas since.
+/// An entry: the record that added it, the newest one that revised it, the deltas since. Records are as the caller decoded
+/// them.
 #[derive(Clone, Debug)]
-pub struct EntryRecord {
+pub struct EntryRecord<T> {
     /// The record that added it.
-    pub added: StoredEnvelope<'static>,
+    pub added: T,
     /// The records that revised it, oldest first.
-    pub revisions: Vec<StoredEnvelope<'static>>,
+    pub revisions: Vec<T>,
     /// Deltas that no revision has taken the place of yet, oldest first.
     pub deltas: Vec<StreamLine>,
     /// How many entries the path from the root to it has.
@@ -21,19 +22,19 @@ pub struct EntryRecord {
 }
 
 /// Records that neither add nor change an entry.
-#[derive(Clone, Debug, Default)]
-pub struct Others {
+#[derive(Clone, Debug)]
+pub struct Others<T> {
     /// The records, in order.
-    pub records: Vec<StoredEnvelope<'static>>,
+    pub records: Vec<T>,
     /// The last record that was looked at.
     pub looked_at: u64,
 }
 
 /// A page of a path.
-#[derive(Clone, Debug, Default)]
-pub struct PathPage {
+#[derive(Clone, Debug)]
+pub struct PathPage<T> {
     /// The entries, in the order that was asked for.
-    pub entries: Vec<EntryRecord>,
+    pub entries: Vec<EntryRecord<T>>,
     /// There are more in that direction.
     pub more: bool,
 }
@@ -63,15 +64,25 @@ impl<F: Fold> Copy for View<'_, F> {}
 
 impl<'a, F: Fold> View<'a, F> {
     /// Up to `limit` records after number `after`, in order.
-    pub(crate) fn records(self, after: u64, limit: u64) -> Result<Vec<StoredEnvelope<'static>>> {
+    pub(crate) fn records<T>(
+        self,
+        after: u64,
+        limit: u64,
+        decode: impl Fn(StoredEnvelope<'_>) -> T,
+    ) -> Result<Vec<T>> {
         let mut rows = self.state.rows.range(after + 1, limit)?;
         rows.truncate(within_page(&rows));
-        self.read(&rows)
+        self.files.frames(&rows, |frame| decode(frame.stored()))
     }
 
     /// The next records after number `after` and up to number `last` that neither add nor change an entry. Only the rows
     /// of the other records are read.
-    pub(crate) fn others(self, after: u64, last: u64) -> Result<Others> {
+    pub(crate) fn others<T>(
+        self,
+        after: u64,
+        last: u64,
+        decode: impl Fn(StoredEnvelope<'_>) -> T,
+    ) -> Result<Others<T>> {
         const ROWS_AT_A_TIME: u64 = 1024;
         let count = last.saturating_sub(after).min(ROWS_AT_A_TIME);
         let mut rows = self.state.rows.range(after + 1, count)?;
@@ -82,21 +93,19 @@ impl<'a, F: Fold> View<'a, F> {
             rows.truncate(fitting);
             looked_at = rows.last().map_or(looked_at, |row| row.seq);
         }
-        Ok(Others { records: self.read(&rows)?, looked_at })
+        Ok(Others { records: self.files.frames(&rows, |frame| decode(frame.stored()))?, looked_at })
     }
 
-    fn read(self, rows: &[OffsetRow]) -> Result<Vec<StoredEnvelope<'static>>> {
-        // Each line is let go of as soon as its record is made.
-        let pairs = self.files.lines(rows)?.into_iter().zip(rows);
-        pairs.map(|(line, row)| Ok(frame_of(&line, row)?.stored().into_owned())).collect()
-    }
-
-    pub(crate) fn entry(self, id: &str) -> Result<Option<EntryRecord>> {
+    pub(crate) fn entry<T>(
+        self,
+        id: &str,
+        decode: impl Fn(StoredEnvelope<'_>) -> T,
+    ) -> Result<Option<EntryRecord<T>>> {
         let Some(seq) = self.state.find(id)? else {
             return Ok(None);
         };
         let row = self.state.rows.get(seq)?;
-        let mut entries = self.entries(&[row])?;
+        let mut entries = self.entries(&[row], decode)?;
         Ok(entries.pop())
     }
 
@@ -107,18 +116,24 @@ impl<'a, F: Fold> View<'a, F> {
         if newest == 0 {
             return Ok(false);
         }
-        let records = self.read(&[self.state.rows.get(newest)?])?;
-        Ok(records.first().is_some_and(|record| record.envelope.kind == kind::REMOVED))
+        let row = self.state.rows.get(newest)?;
+        self.files.frame(&row, |frame| frame.header.kind == kind::REMOVED)
     }
 
     /// Reads entries with their newest revisions.
-    fn entries(self, rows: &[OffsetRow]) -> Result<Vec<EntryRecord>> {
-        let added = self.read(rows)?;
+    fn entries<T>(
+        self,
+        rows: &[OffsetRow],
+        decode: impl Fn(StoredEnvelope<'_>) -> T,
+    ) -> Result<Vec<EntryRecord<T>>> {
+        let streams = &self.state.streams;
+        let added = self.files.frames(rows, |frame| {
+            let id = frame.header.id.as_deref().unwrap_or_default();
+            (streams.deltas(id).to_vec(), decode(frame.stored()))
+        })?;
         let mut entries = Vec::with_capacity(rows.len());
-        for (added, row) in added.into_iter().zip(rows) {
-            let id = added.envelope.id.as_deref().unwrap_or_default();
-            let deltas = self.state.streams.deltas(id).to_vec();
-            let revisions = self.revisions(row, id)?;
+        for ((deltas, added), row) in added.into_iter().zip(rows) {
+            let revisions = self.revisions(row, &decode)?;
             entries.push(EntryRecord { added, revisions, deltas, depth: row.depth });
         }
         Ok(entries)
@@ -126,14 +141,19 @@ impl<'a, F: Fold> View<'a, F> {
 
     /// The revisions of an entry that have to be read together. A row that names a record of something
     /// else is damage.
-    fn revisions(self, row: &OffsetRow, id: &str) -> Result<Vec<StoredEnvelope<'static>>> {
+    fn revisions<T>(
+        self,
+        row: &OffsetRow,
+        decode: impl Fn(StoredEnvelope<'_>) -> T,
+    ) -> Result<Vec<T>> {
         let mut found = Vec::new();
         let mut next = row.revised;
         while next > 0 {
             let revision_row = self.state.rows.get(next)?;
-            let line = self.files.line(&revision_row)?;
-            let record = frame_of(&line, &revision_row)?.stored().into_owned();
-            if record.envelope.target.as_deref() != Some(id) || revision_row.parent >= next {
+            let (target, record) = self.files.frame(&revision_row, |frame| {
+                (frame.header.target.as_deref().map(RowId::of), decode(frame.stored()))
+            })?;
+            if target != Some(row.id) || revision_row.parent >= next {
                 let damage = crate::files::row_damage(row.seq, "its revision is another entry's");
                 return Err(damage.into());
             }
@@ -146,12 +166,13 @@ impl<'a, F: Fold> View<'a, F> {
 
     /// A page of the path that leads to `leaf`. `None` when the leaf, or the entry where the page begins,
     /// is not there or not on that path.
-    pub(crate) fn path(
+    pub(crate) fn path<T>(
         self,
         leaf: &str,
         start: PathStart<&str>,
         limit: usize,
-    ) -> Result<Option<PathPage>> {
+        decode: impl Fn(StoredEnvelope<'_>) -> T,
+    ) -> Result<Option<PathPage<T>>> {
         let Some(leaf) = self.state.find(leaf)? else {
             return Ok(None);
         };
@@ -173,7 +194,7 @@ impl<'a, F: Fold> View<'a, F> {
         let fitting = limit.min(self.within_page(&rows)?);
         let more = rows.len() > fitting;
         rows.truncate(fitting);
-        Ok(Some(PathPage { entries: self.entries(&rows)?, more }))
+        Ok(Some(PathPage { entries: self.entries(&rows, decode)?, more }))
     }
 
     /// How many entries fit into a page's bytes, with the revisions that are read for them; at least one.
@@ -230,12 +251,10 @@ impl<'a, F: Fold> View<'a, F> {
         let mut found = Vec::with_capacity(heads.len());
         for seq in heads {
             let row = self.state.rows.get(seq)?;
-            let line = self.files.line(&row)?;
-            let record = frame_of(&line, &row)?.stored().into_owned();
-            found.push(BranchHead {
-                entry_id: record.envelope.id.unwrap_or_default().into_owned(),
-                seq,
-            });
+            let entry_id = self
+                .files
+                .frame(&row, |frame| frame.header.id.as_deref().unwrap_or_default().to_owned())?;
+            found.push(BranchHead { entry_id, seq });
         }
         Ok(found)
     }

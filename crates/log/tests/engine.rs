@@ -48,7 +48,12 @@ fn path_ids(
     start: PathStart<&str>,
     limit: usize,
 ) -> Vec<String> {
-    let page = store.read(id).unwrap().path(leaf, start, limit).unwrap().unwrap();
+    let page = store
+        .read(id)
+        .unwrap()
+        .path(leaf, start, limit, |stored| stored.into_owned())
+        .unwrap()
+        .unwrap();
     page.entries.into_iter().map(|entry| entry.added.envelope.id.unwrap().into_owned()).collect()
 }
 
@@ -62,7 +67,7 @@ fn records_come_back_in_order_before_and_after_reopening() {
         let check = |store: &LogStore| {
             let reader = store.read(&id).unwrap();
             assert_eq!(reader.head().seq, count);
-            let records = reader.records(0, 1_000).unwrap();
+            let records = reader.records(0, 1_000, |stored| stored.into_owned()).unwrap();
             let payloads: Vec<_> = records.iter().map(|r| r.envelope.payload.clone()).collect();
             let expected: Vec<_> = (1..=count).map(|n| format!("{{\"n\":{n}}}")).collect();
             assert_eq!(payloads, expected);
@@ -148,13 +153,28 @@ fn paths_follow_branches_in_pages_both_ways() {
         assert_eq!(ids("b3", PathStart::Leaf, 4), "b3 b2 b1 e3");
         assert_eq!(ids("e7", PathStart::Before("e5"), 9), "e4 e3 e2 e1");
         let reader = store.read("s").unwrap();
-        assert!(reader.path("b3", PathStart::After("e5"), 3).unwrap().is_none());
-        assert!(reader.path("b3", PathStart::Before("e5"), 3).unwrap().is_none());
-        assert!(reader.path("nobody", PathStart::Root, 3).unwrap().is_none());
+        assert!(
+            reader
+                .path("b3", PathStart::After("e5"), 3, |stored| stored.into_owned())
+                .unwrap()
+                .is_none()
+        );
+        assert!(
+            reader
+                .path("b3", PathStart::Before("e5"), 3, |stored| stored.into_owned())
+                .unwrap()
+                .is_none()
+        );
+        assert!(
+            reader
+                .path("nobody", PathStart::Root, 3, |stored| stored.into_owned())
+                .unwrap()
+                .is_none()
+        );
         let heads: Vec<_> =
             reader.branch_heads().unwrap().into_iter().map(|head| head.entry_id).collect();
         assert_eq!(heads, ["e7", "b3"]);
-        assert_eq!(reader.entry("b3").unwrap().unwrap().depth, 6);
+        assert_eq!(reader.entry("b3", |stored| stored.into_owned()).unwrap().unwrap().depth, 6);
     }
 }
 
@@ -174,7 +194,13 @@ fn the_newest_revision_is_found_wherever_the_entry_stands() {
     }] {
         let reader = store.read("s").unwrap();
         let revised = |id: &str| {
-            reader.entry(id).unwrap().unwrap().revisions.pop().map(|record| record.envelope.payload)
+            reader
+                .entry(id, |stored| stored.into_owned())
+                .unwrap()
+                .unwrap()
+                .revisions
+                .pop()
+                .map(|record| record.envelope.payload)
         };
         assert_eq!(revised("e2").as_deref(), Some("\"e2 2\""));
         assert_eq!(revised("e19").as_deref(), Some("\"e19 1\""));
@@ -197,8 +223,16 @@ fn deltas_are_there_until_a_revision_settles_them() {
         store.enqueue_delta("s", &delta(revision)).unwrap().wait().unwrap();
     }
     assert!(store.enqueue_delta("s", &delta(50)).is_err());
-    let count =
-        |store: &LogStore| store.read("s").unwrap().entry("e2").unwrap().unwrap().deltas.len();
+    let count = |store: &LogStore| {
+        store
+            .read("s")
+            .unwrap()
+            .entry("e2", |stored| stored.into_owned())
+            .unwrap()
+            .unwrap()
+            .deltas
+            .len()
+    };
     assert_eq!((count(&store), count(&fixture.open())), (100, 100));
     store.close_all().unwrap();
     let store = fixture.open();
@@ -229,8 +263,12 @@ fn a_deleted_log_is_gone_until_it_is_brought_back_and_a_new_life_is_another() {
     store.undelete("s", Some(old.incarnation), 7, "{}").unwrap();
     let reader = store.read("s").unwrap();
     assert_eq!(reader.head().incarnation, old.incarnation);
-    let kinds: Vec<_> =
-        reader.tail(2).unwrap().into_iter().map(|record| record.envelope.kind).collect();
+    let kinds: Vec<_> = reader
+        .records(reader.head().seq - 2, 2, |stored| stored.into_owned())
+        .unwrap()
+        .into_iter()
+        .map(|record| record.envelope.kind)
+        .collect();
     assert_eq!(kinds, [kind::TOMBSTONE, kind::RESTORED]);
     store.append("s", Expected::Any, vec![entry(10)]).unwrap();
     assert_eq!(store.purge(i64::MAX).unwrap(), 1);

@@ -9,6 +9,7 @@
 
 pub mod kind;
 
+mod borrowed_text;
 mod envelope;
 mod fold;
 mod head;
@@ -17,6 +18,7 @@ mod incarnation;
 mod path;
 mod position;
 
+pub use borrowed_text::BorrowedText;
 pub use envelope::{Envelope, StoredEnvelope};
 pub use fold::Fold;
 pub use head::{ChainHash, Head, payload_digest};

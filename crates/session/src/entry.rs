@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bough_record::BorrowedText;
 use schemars::JsonSchema;
 use serde::de::{Error, MapAccess};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -58,7 +59,7 @@ impl Serialize for RequestDigest {
 
 impl<'de> Deserialize<'de> for RequestDigest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
+        let BorrowedText(text) = BorrowedText::deserialize(deserializer)?;
         let digest = bough_record::unhex(&text);
         digest.map(Self).ok_or_else(|| D::Error::custom("the digest is not 64 hex digits"))
     }

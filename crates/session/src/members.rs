@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
+use bough_record::BorrowedText;
 use serde::de::{DeserializeSeed, Error, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::json::RawJson;
@@ -123,9 +124,9 @@ impl<'de, T: Draft> Visitor<'de> for DraftVisitor<T> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
         let mut draft = T::default();
         let mut waiting = Vec::new();
-        while let Some(Key(key)) = map.next_key::<Key<'de>>()? {
+        while let Some(BorrowedText(key)) = map.next_key::<BorrowedText<'de>>()? {
             if T::TAG == Some(&*key) {
-                draft.set_tag(&map.next_value::<Cow<'_, str>>()?)?;
+                draft.set_tag(&map.next_value::<BorrowedText<'de>>()?.0)?;
             } else if !draft.has_tag() || !draft.read(&key, &mut map)? {
                 waiting.push((key.into_owned(), map.next_value::<RawJson>()?));
             }
@@ -146,11 +147,6 @@ impl<'de, T: Draft> Visitor<'de> for DraftVisitor<T> {
     }
 }
 
-/// A key, borrowed where it has no escapes. Transparent, so that readers that note the place of an error see it.
-#[derive(Deserialize)]
-#[serde(transparent)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
-
 /// The members of a text that is an object, in their order, each with the text of its value.
 pub(crate) fn raw_members(text: &str) -> Option<Vec<(Cow<'_, str>, &RawValue)>> {
     struct RawVisitor;
@@ -163,7 +159,9 @@ pub(crate) fn raw_members(text: &str) -> Option<Vec<(Cow<'_, str>, &RawValue)>> 
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             let mut members = Vec::with_capacity(4);
-            while let Some((Key(key), value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
+            while let Some((BorrowedText(key), value)) =
+                map.next_entry::<BorrowedText<'de>, &'de RawValue>()?
+            {
                 members.push((key, value));
             }
             Ok(members)

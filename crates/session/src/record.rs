@@ -183,6 +183,15 @@ impl Record {
         }
     }
 
+    /// The same without what is not known of it.
+    #[must_use]
+    pub fn into_known(self) -> Self {
+        match self {
+            Self::Newer { known, .. } => known.into_known(),
+            other => other,
+        }
+    }
+
     /// The entry that this record adds.
     #[must_use]
     pub fn as_entry(&self) -> Option<&Entry> {

@@ -82,7 +82,7 @@ fn open_and_read_last(built: &Built) -> Outcome<Cost> {
     let cost = counted(built, |store, id| {
         let reader = store.read(id)?;
         let leaf = reader.active_leaf().ok_or("the session has no leaf")?;
-        let page = reader.path(&leaf, PathStart::Leaf, LAST)?;
+        let page = reader.path(&leaf, PathStart::Leaf, LAST, |stored| stored.into_owned())?;
         let read = page.map_or(0, |page| page.entries.len());
         expect(read == LAST, built, "the last entries")
     })?;
@@ -94,7 +94,7 @@ fn open_and_read_last(built: &Built) -> Outcome<Cost> {
 
 fn open_and_find(built: &Built) -> Outcome<Cost> {
     let cost = counted(built, |store, id| {
-        let found = store.read(id)?.entry(&built.middle)?;
+        let found = store.read(id)?.entry(&built.middle, |stored| stored.into_owned())?;
         expect(found.is_some(), built, "the entry")
     })?;
     let sqlite_milliseconds = timed_sqlite(built, |sqlite| {

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::hex;
-use bough_record::{ChainHash, Envelope, StoredEnvelope, payload_digest};
+use bough_record::{BorrowedText, ChainHash, Envelope, StoredEnvelope, payload_digest};
 
 const CRC_START: usize = 6;
 const CRC_END: usize = 14;
@@ -301,11 +301,11 @@ struct Members<'a> {
     #[serde(rename = "k")]
     kind: &'a str,
     #[serde(rename = "i", borrow, default)]
-    id: Option<Cow<'a, str>>,
+    id: Option<BorrowedText<'a>>,
     #[serde(rename = "p", borrow, default)]
-    parent: Option<Cow<'a, str>>,
+    parent: Option<BorrowedText<'a>>,
     #[serde(rename = "e", borrow, default)]
-    target: Option<Cow<'a, str>>,
+    target: Option<BorrowedText<'a>>,
     #[serde(rename = "u", default)]
     revision: Option<u64>,
     #[serde(rename = "m", default)]
@@ -313,7 +313,7 @@ struct Members<'a> {
     #[serde(rename = "s", default)]
     last_step: Option<u64>,
     #[serde(rename = "d", borrow, default)]
-    blobs: Vec<Cow<'a, str>>,
+    blobs: Vec<BorrowedText<'a>>,
     #[serde(rename = "t")]
     at_ms: i64,
     #[serde(rename = "n")]
@@ -343,13 +343,13 @@ pub fn decode_frame(line: &[u8]) -> Result<Frame<'_>, FrameError> {
             .map_or(BatchPlace::ALONE, |(index, count)| BatchPlace { index, count }),
         write_start: members.write_start.unwrap_or(members.seq),
         kind: Cow::Borrowed(members.kind),
-        id: members.id,
-        parent: members.parent,
-        target: members.target,
+        id: members.id.map(|text| text.0),
+        parent: members.parent.map(|text| text.0),
+        target: members.target.map(|text| text.0),
         revision: members.revision,
         settles_v1: members.settles_v1,
         last_step: members.last_step,
-        blobs: members.blobs,
+        blobs: members.blobs.into_iter().map(|text| text.0).collect(),
         at_ms: members.at_ms,
         nonce: Cow::Borrowed(members.nonce),
     };

@@ -159,7 +159,7 @@ pub(crate) fn segment(data: &[u8]) {
         damaged.plant(path, &bytes).unwrap();
         let looking = store(&damaged);
         let reader = looking.read("s").unwrap();
-        let shown = reader.records(0, 1_000).unwrap();
+        let shown = reader.records(0, 1_000, |stored| stored.into_owned()).unwrap();
         assert_eq!(shown.len() as u64, reader.head().seq.min(1_000));
         let verified = looking.verify("s").unwrap();
         assert_eq!(reader.damage().is_some(), !verified.is_well());

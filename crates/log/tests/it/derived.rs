@@ -30,11 +30,12 @@ fn check_reads(store: &LogStore, about: &str) {
     assert_eq!(reader.damage(), None, "{about}");
     assert_eq!(numbers(store, "s"), (1..=ENTRIES).collect::<Vec<_>>(), "{about}");
     for n in 1..=ENTRIES {
-        let found = reader.entry(&format!("e{n}")).unwrap().unwrap();
+        let found = reader.entry(&format!("e{n}"), |stored| stored.into_owned()).unwrap().unwrap();
         assert_eq!((found.added.seq, found.depth), (n, n), "{about}");
         assert_eq!(found.revisions.len(), usize::from(n == 1), "{about}");
     }
-    let path = reader.path("e12", PathStart::Root, 100).unwrap().unwrap();
+    let path =
+        reader.path("e12", PathStart::Root, 100, |stored| stored.into_owned()).unwrap().unwrap();
     assert_eq!(path.entries.len() as u64, ENTRIES, "{about}");
     let heads = reader.branch_heads().unwrap();
     assert_eq!(heads.iter().map(|head| head.entry_id.as_str()).collect::<Vec<_>>(), ["e12"]);
@@ -232,7 +233,18 @@ fn a_writer_that_meets_damage_while_it_writes_goes_on_and_mends_it() {
     process.store.open_for_writing("s").unwrap();
     machine.change("offsets.jsonl", |bytes| bytes[ROW_BYTES + 40] ^= 1);
     process.store.append("s", Expected::Any, vec![revision("e2")]).unwrap();
-    assert_eq!(process.store.read("s").unwrap().entry("e2").unwrap().unwrap().revisions.len(), 1);
+    assert_eq!(
+        process
+            .store
+            .read("s")
+            .unwrap()
+            .entry("e2", |stored| stored.into_owned())
+            .unwrap()
+            .unwrap()
+            .revisions
+            .len(),
+        1
+    );
     process.kill();
     let report = machine.verify("s");
     assert!(report.is_well(), "the round after the append: {:?}", report.damage);
@@ -272,7 +284,8 @@ fn a_log_in_the_trash_without_its_manifest_is_kept() {
 fn walk(store: &LogStore, page: u64) -> u64 {
     let mut after = 0;
     loop {
-        let records = store.read("s").unwrap().records(after, page).unwrap();
+        let records =
+            store.read("s").unwrap().records(after, page, |stored| stored.into_owned()).unwrap();
         let Some(last) = records.last() else { return after };
         after = last.seq;
     }

@@ -95,7 +95,15 @@ fn inv_003_a_row_that_leads_out_of_its_segment_is_named_and_made_again() {
         });
         assert_eq!(machine.named("s"), ["INV-003"]);
         let process = machine.start();
-        assert!(process.store.read("s").unwrap().entry("e1").unwrap().is_some());
+        assert!(
+            process
+                .store
+                .read("s")
+                .unwrap()
+                .entry("e1", |stored| stored.into_owned())
+                .unwrap()
+                .is_some()
+        );
     }
 }
 

@@ -54,7 +54,9 @@ fn an_entry_id_of_512_bytes_is_the_longest_wherever_it_stands() {
         append(Envelope::entry(&id, Some("e1"), 1, "2")).unwrap();
         append(Envelope::revision(&id, 1, 1, "3")).unwrap();
         append(Envelope::leaf(Some(&id), 1)).unwrap();
-        assert!(store.read("s").unwrap().entry(&id).unwrap().is_some());
+        assert!(
+            store.read("s").unwrap().entry(&id, |stored| stored.into_owned()).unwrap().is_some()
+        );
     }
     let long = "e".repeat(ENTRY_ID_BYTES_MAX + 1);
     for record in [
@@ -105,7 +107,8 @@ fn a_record_of_64_mib_is_the_largest() {
     too_large(&machine, RECORD_BYTES_MAX, || append("larger", RECORD_BYTES_MAX + 1));
     for (id, bytes) in [("below", RECORD_BYTES_MAX - 1), ("at", RECORD_BYTES_MAX)] {
         append(id, bytes).unwrap();
-        let read = store.read("s").unwrap().entry(id).unwrap().unwrap();
+        let read =
+            store.read("s").unwrap().entry(id, |stored| stored.into_owned()).unwrap().unwrap();
         assert_eq!(read.added.envelope.payload.len(), bytes);
     }
 }

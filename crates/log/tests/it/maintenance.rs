@@ -104,7 +104,15 @@ fn opening_what_was_closed_costs_the_same_for_any_number_of_segments() {
         let platform = Platform { disk: Arc::new(counting.clone()), clock, entropy };
         let reader = <LogStore>::open_to_look(platform, machine.options.clone()).read(&id).unwrap();
         let leaf = format!("e{entries}");
-        assert_eq!(reader.path(&leaf, PathStart::Leaf, 3).unwrap().unwrap().entries.len(), 3);
+        assert_eq!(
+            reader
+                .path(&leaf, PathStart::Leaf, 3, |stored| stored.into_owned())
+                .unwrap()
+                .unwrap()
+                .entries
+                .len(),
+            3
+        );
         counting.counts()
     };
     // Both have an id table, so that what is read at opening is of one kind.

@@ -315,7 +315,7 @@ impl Run {
                 },
             };
             assert_eq!(reader.damage(), None);
-            let records = reader.records(0, u64::MAX / 2).unwrap();
+            let records = reader.records(0, u64::MAX / 2, |stored| stored.into_owned()).unwrap();
             let records: Vec<Envelope<'static>> = records.into_iter().map(|r| r.envelope).collect();
             let log = LogModel {
                 deltas: reader.deltas().into_iter().map(of_line).collect(),

@@ -45,8 +45,8 @@ fn look_at_everything(dir: &Path) {
     store.visit(&mut |log| ids.extend(log.ok().map(|log| log.id))).unwrap();
     for id in ids {
         let Ok(reader) = store.read(&id) else { continue };
-        drop(reader.records(0, 1_000));
-        drop(reader.entry("e2"));
+        drop(reader.records(0, 1_000, |stored| stored.into_owned()));
+        drop(reader.entry("e2", |stored| stored.into_owned()));
         drop(reader.branch_heads());
         drop(store.extent(&id));
         drop(store.ledger(&id));

@@ -15,7 +15,7 @@ fn revise(store: &LogStore, entry: &str, revision: u64) {
 
 /// What an entry became, as a reader says.
 fn revisions(reader: &Reader, entry: &str) -> Vec<String> {
-    let found = reader.entry(entry).unwrap().unwrap();
+    let found = reader.entry(entry, |stored| stored.into_owned()).unwrap().unwrap();
     found.revisions.into_iter().map(|stored| stored.envelope.payload.into_owned()).collect()
 }
 
@@ -62,7 +62,8 @@ fn a_reader_shows_an_entry_as_it_was_when_the_reader_was_made() {
     revise(&process.store, "e2", 1);
     assert_eq!(revisions(&reader, "e1"), ["\"r1\""]);
     assert!(revisions(&reader, "e2").is_empty());
-    let path = reader.path("e5", PathStart::Leaf, 9).unwrap().unwrap();
+    let path =
+        reader.path("e5", PathStart::Leaf, 9, |stored| stored.into_owned()).unwrap().unwrap();
     assert_eq!(path.entries.iter().map(|entry| entry.revisions.len()).sum::<usize>(), 1);
     assert_eq!(revisions(&machine.look().read("s").unwrap(), "e1").len(), 3);
 }

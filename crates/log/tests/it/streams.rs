@@ -104,7 +104,8 @@ fn in_the_weaker_durability_deltas_stay_until_what_settles_them_is_durable() {
     // Another stream takes the file: the deltas in it may go only now that the revision is synced.
     again.store.enqueue_delta("s", &delta("e3", 1)).unwrap().wait().unwrap();
     let after = machine.after_power_cut();
-    let entry = after.look().read("s").unwrap().entry("e2").unwrap().unwrap();
+    let entry =
+        after.look().read("s").unwrap().entry("e2", |stored| stored.into_owned()).unwrap().unwrap();
     assert_eq!((entry.revisions.len(), entry.deltas.len()), (1, 0));
 }
 

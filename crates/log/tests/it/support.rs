@@ -239,7 +239,8 @@ pub(crate) fn delta(target: &str, revision: u64) -> NewDelta {
 
 /// The numbers in the payloads of a log's entries, in order.
 pub(crate) fn numbers(store: &LogStore, id: &str) -> Vec<u64> {
-    let records = store.read(id).unwrap().records(0, u64::MAX / 2).unwrap();
+    let records =
+        store.read(id).unwrap().records(0, u64::MAX / 2, |stored| stored.into_owned()).unwrap();
     records.iter().filter_map(|stored| stored.envelope.payload.parse().ok()).collect()
 }
 

@@ -160,7 +160,7 @@ fn a_deletion_that_was_finished_and_undone_meanwhile_moves_nothing() {
         assert_eq!(numbers(other, "s"), [1, 2, 3, 4]);
     });
     assert!(store.trash().unwrap().is_empty());
-    let records = store.read("s").unwrap().records(0, 10).unwrap();
+    let records = store.read("s").unwrap().records(0, 10, |stored| stored.into_owned()).unwrap();
     assert!(records.iter().any(|stored| stored.envelope.kind == kind::RESTORED));
 }
 

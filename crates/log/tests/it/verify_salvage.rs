@@ -90,7 +90,9 @@ fn salvage_takes_the_frames_on_both_sides_of_damage_and_says_what_is_missing() {
     assert_eq!(numbers(&target, "s"), [1, 2, 5, 6]);
     let gap = report.damage.iter().find(|damage| damage.kind == DamageKind::SequenceBroken);
     assert!(gap.unwrap().detail.contains("records 3 to 4"), "{gap:?}");
-    let depth = |id: &str| target.read("s").unwrap().entry(id).unwrap().unwrap().depth;
+    let depth = |id: &str| {
+        target.read("s").unwrap().entry(id, |stored| stored.into_owned()).unwrap().unwrap().depth
+    };
     assert_eq!(
         (depth("e2"), depth("e5"), depth("e6")),
         (2, 3, 4),
@@ -114,7 +116,9 @@ fn entries_below_one_lost_parent_stay_beside_each_other() {
     let target = rescued.start().store;
     let report = machine.look().salvage("s", &target).unwrap();
     assert_eq!((report.saved, report.reparented), (5, 2));
-    let depth = |id: &str| target.read("s").unwrap().entry(id).unwrap().unwrap().depth;
+    let depth = |id: &str| {
+        target.read("s").unwrap().entry(id, |stored| stored.into_owned()).unwrap().unwrap().depth
+    };
     assert_eq!((depth("e4"), depth("b")), (3, 3));
 }
 

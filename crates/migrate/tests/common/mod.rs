@@ -109,7 +109,7 @@ pub(crate) fn records(log: &LogStore, session: &str) -> Vec<NewRecord> {
     assert_eq!(reader.damage(), None);
     let mut found = Vec::new();
     loop {
-        let page = reader.records(found.len() as u64, 1_000).unwrap();
+        let page = reader.records(found.len() as u64, 1_000, |stored| stored.into_owned()).unwrap();
         if page.is_empty() {
             return found;
         }

@@ -1,8 +1,8 @@
 //! Conversions between the types of the log and of the store.
 
 use bough_log as log;
-use bough_record::{Envelope, StoredEnvelope, kind};
-use bough_session::{Entry, EntryId, NewRecord, Record, SessionId, codec};
+use bough_record::{Envelope, StoredEnvelope};
+use bough_session::{EntryId, NewRecord, Record, SessionId, codec};
 
 use crate::StoreError;
 use crate::types::{Steps, StoredEntry, StoredRecord};
@@ -32,34 +32,36 @@ pub(super) fn stored_delta(line: &log::format::StreamLine) -> Option<StoredRecor
     })
 }
 
+/// An entry as the log keeps it.
+pub(super) type EntryRecord = log::EntryRecord<StoredRecord>;
+
 /// An entry at its newest revision, and when it last changed.
-pub(super) fn entry(found: &log::EntryRecord) -> Result<(StoredEntry, i64), StoreError> {
+pub(super) fn entry(found: EntryRecord) -> Result<(StoredEntry, i64), StoreError> {
     entry_up_to(found, u64::MAX)
 }
 
 /// An entry at the newest of its revisions up to one, and when it came there.
-pub(super) fn entry_up_to(
-    found: &log::EntryRecord,
-    most: u64,
-) -> Result<(StoredEntry, i64), StoreError> {
-    let seq = found.added.seq;
+pub(super) fn entry_up_to(found: EntryRecord, most: u64) -> Result<(StoredEntry, i64), StoreError> {
+    let StoredRecord { seq, at_ms: mut last_at, record, .. } = found.added;
     let damaged = |what: String| StoreError::corrupt(what, format!("record {seq}"));
-    let Record::Entry(mut entry) = decoded(&found.added).known().clone() else {
+    let Record::Entry(mut entry) = record.into_known() else {
         return Err(damaged("the record does not hold an entry".to_owned()));
     };
-    let mut last_at = found.added.envelope.at_ms;
-    if let Some(removed) =
-        found.revisions.iter().find(|stored| stored.envelope.kind == kind::REMOVED)
-    {
+    let is_removal = |stored: &&StoredRecord| matches!(stored.record.known(), Record::Removed(_));
+    if let Some(removed) = found.revisions.iter().find(is_removal) {
         // No revision of it is shown.
         entry.hide();
-        return Ok((StoredEntry { seq, entry }, removed.envelope.at_ms));
+        return Ok((StoredEntry { seq, entry }, removed.at_ms));
     }
-    let is_later = |revision: Option<u64>| revision.is_some_and(|revision| revision > most);
-    let known = found.revisions.iter().take_while(|stored| !is_later(stored.envelope.revision));
-    for revision in known {
-        last_at = revision.envelope.at_ms;
-        apply(&decoded(revision), &mut entry).map_err(damaged)?;
+    for stored in found.revisions {
+        let Record::Revision(revision) = stored.record.known() else {
+            return Err(damaged("a revision of it cannot be read".to_owned()));
+        };
+        if revision.to > most {
+            break;
+        }
+        last_at = stored.at_ms;
+        revision.apply(&mut entry).map_err(|error| damaged(error.to_string()))?;
     }
     for line in found.deltas.iter().take_while(|line| line.revision <= most) {
         last_at = line.at_ms;
@@ -72,17 +74,6 @@ pub(super) fn entry_up_to(
         delta.apply(&mut entry).map_err(|error| damaged(error.to_string()))?;
     }
     Ok((StoredEntry { seq, entry }, last_at))
-}
-
-fn decoded(stored: &StoredEnvelope<'_>) -> Record {
-    codec::decode(stored.envelope.borrowed())
-}
-
-fn apply(record: &Record, entry: &mut Entry) -> Result<(), String> {
-    match record.known() {
-        Record::Revision(revision) => revision.apply(entry).map_err(|error| error.to_string()),
-        _ => Err("a revision of it cannot be read".to_owned()),
-    }
 }
 
 /// Errors of the log as errors of the store.

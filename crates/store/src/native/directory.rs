@@ -128,12 +128,12 @@ impl LogReader {
         seq: u64,
         limit: u64,
     ) -> Result<Vec<StoredEnvelope<'static>>, StoreError> {
-        self.reader.records(seq, limit).of(&self.session)
+        self.reader.records(seq, limit, |stored| stored.into_owned()).of(&self.session)
     }
 
     /// An entry at its newest revision.
     pub fn entry(&self, id: &str) -> Result<Option<StoredEntry>, StoreError> {
-        let found = self.reader.entry(id).of(&self.session)?;
-        found.map(|found| Ok(convert::entry(&found)?.0)).transpose()
+        let found = self.reader.entry(id, convert::stored_record).of(&self.session)?;
+        found.map(|found| Ok(convert::entry(found)?.0)).transpose()
     }
 }

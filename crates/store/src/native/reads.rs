@@ -116,13 +116,13 @@ impl Shared {
             return Err(StoreError::EntryNotFound { entry: leaf });
         }
         let start = query.start.map(EntryId::as_str);
-        let page = reader.path(leaf.as_str(), start, query.limit).of(session)?;
+        let page =
+            reader.path(leaf.as_str(), start, query.limit, convert::stored_record).of(session)?;
         let Some(page) = page else {
             let entry = query.start.named().cloned().unwrap_or(leaf);
             return Err(StoreError::NotOnPath { entry });
         };
-        // Each is let go of as soon as it is converted: a page may be many megabytes.
-        let entries = page.entries.into_iter().map(|found| Ok(convert::entry(&found)?.0));
+        let entries = page.entries.into_iter().map(|found| Ok(convert::entry(found)?.0));
         let entries = entries.collect::<Result<_, StoreError>>()?;
         Ok(PathPage { entries, more: page.more, leaf: Some(leaf) })
     }
@@ -171,18 +171,18 @@ impl Shared {
         check_whole(&reader, session)?;
         let mut heads = reader.branch_heads().of(session)?;
         if let Some(before) = before {
-            let found = reader.entry(before.as_str()).of(session)?;
-            let end =
-                found.ok_or_else(|| StoreError::EntryNotFound { entry: before.clone() })?.added.seq;
+            let found = reader.find(before.as_str()).of(session)?;
+            let end = found.ok_or_else(|| StoreError::EntryNotFound { entry: before.clone() })?;
             heads.retain(|head| head.seq < end);
         }
         heads.reverse();
         heads.truncate(limit);
         let mut found = Vec::with_capacity(heads.len());
         for head in heads {
-            if let Some(entry) = reader.entry(&head.entry_id).of(session)? {
+            let entry = reader.entry(&head.entry_id, convert::stored_record).of(session)?;
+            if let Some(entry) = entry {
                 let depth = entry.depth;
-                let (stored, last_at) = convert::entry(&entry)?;
+                let (stored, last_at) = convert::entry(entry)?;
                 found.push(BranchHead { entry_id: stored.entry.id, depth, last_at });
             }
         }
@@ -222,12 +222,12 @@ fn entry_of(
     session: &SessionId,
     query: &EntryQuery,
 ) -> Result<Option<StoredEntry>, StoreError> {
-    let found = reader.entry(query.id.as_str()).of(session)?;
+    let found = reader.entry(query.id.as_str(), convert::stored_record).of(session)?;
     let Some(found) = found else {
         check_whole(reader, session)?;
         return Ok(None);
     };
-    let (stored, _) = convert::entry_up_to(&found, query.revision.unwrap_or(u64::MAX))?;
+    let (stored, _) = convert::entry_up_to(found, query.revision.unwrap_or(u64::MAX))?;
     let is_asked = |revision: u64| revision == stored.entry.revision;
     Ok(query.revision.is_none_or(is_asked).then_some(stored))
 }
@@ -239,12 +239,12 @@ fn records_of(
     query: &RecordQuery,
 ) -> Result<RecordPage, StoreError> {
     let (after, limit) = (query.after, query.limit.max(1));
-    let page = reader.page(after.seq, after.step, limit as u64).of(session)?;
-    let log::Page { records: found, deltas, head, last_step } = page;
+    let from = (after.seq, after.step);
+    let page = reader.page(from, limit as u64, convert::stored_record).of(session)?;
+    let log::Page { mut records, deltas, head, last_step } = page;
     let steps: Vec<StoredRecord> = deltas.iter().filter_map(convert::stored_delta).collect();
     let end = Position::new(head.seq, last_step);
-    let last_read = found.last().map_or(head.seq, |record| record.seq);
-    let mut records: Vec<StoredRecord> = found.into_iter().map(convert::stored_record).collect();
+    let last_read = records.last().map_or(head.seq, |record| record.seq);
     hide_records(reader, session, &mut records)?;
     // A step belongs between the record that it follows and the next; those after the last record of
     // this page come with the next one.
@@ -269,8 +269,7 @@ fn records_numbered(
     let log::Moment { head, last_step, .. } = reader.moment();
     let mut records = Vec::with_capacity(numbers.len());
     for number in numbers {
-        let found = reader.record(*number).of(session)?;
-        records.extend(found.map(convert::stored_record));
+        records.extend(reader.record(*number, convert::stored_record).of(session)?);
     }
     hide_records(reader, session, &mut records)?;
     let end = Position::new(head.seq, last_step);
@@ -306,8 +305,8 @@ fn records_without_entries(
     let (limit, last) = (query.limit.max(1), up_to.min(head.seq));
     let (mut records, mut looked_at) = (Vec::new(), query.after.seq);
     while looked_at < last && records.len() <= limit {
-        let page = reader.others(looked_at, last).of(session)?;
-        records.extend(page.records.into_iter().map(convert::stored_record));
+        let page = reader.others(looked_at, last, convert::stored_record).of(session)?;
+        records.extend(page.records);
         if page.looked_at <= looked_at {
             break;
         }

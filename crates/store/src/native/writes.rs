@@ -142,12 +142,12 @@ impl Shared {
     ) -> Result<(bough_session::Entry, Vec<Delta>, u64), StoreError> {
         let missing = || StoreError::EntryNotFound { entry: id.clone() };
         let reader = self.reader(session)?;
-        let found = reader.entry(id.as_str()).of(session)?;
+        let found = reader.entry(id.as_str(), convert::stored_record).of(session)?;
         let mut found = found.ok_or_else(missing)?;
         let steps = std::mem::take(&mut found.deltas);
         let last_number = steps.last().map_or(0, |line| line.number);
         let steps = steps.iter().filter_map(|line| codec::decode_delta(line.payload.get()));
-        let (stored, _) = convert::entry(&found)?;
+        let (stored, _) = convert::entry(found)?;
         let steps = steps.filter(|step| step.revision > stored.entry.revision).collect();
         Ok((stored.entry, steps, last_number))
     }

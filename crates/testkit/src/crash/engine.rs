@@ -114,7 +114,7 @@ fn all_records(reader: &Reader, head: u64) -> Result<Vec<Envelope<'static>>, Sho
     let mut records: Vec<Envelope<'static>> = Vec::new();
     loop {
         let after = records.len() as u64;
-        let page = reader.records(after, 1000)?;
+        let page = reader.records(after, 1000, |stored| stored.into_owned())?;
         if page.is_empty() {
             break;
         }
@@ -136,7 +136,7 @@ fn all_records(reader: &Reader, head: u64) -> Result<Vec<Envelope<'static>>, Sho
 fn all_deltas(reader: &Reader) -> Result<Vec<NewDelta>, ShowError> {
     let mut lines = Vec::new();
     for target in reader.streaming() {
-        let Some(entry) = reader.entry(&target)? else {
+        let Some(entry) = reader.entry(&target, |stored| stored.into_owned())? else {
             let words = format!("{target} streams and is not there");
             return Err(ShowError::Contradiction(words));
         };
@@ -162,7 +162,7 @@ fn check_entries(reader: &Reader, records: &[Envelope<'static>]) -> Result<(), S
         let numbered = records.iter().zip(1_u64..);
         let revisions = numbered.filter(|(record, _)| is_revision(record));
         let revisions: Vec<u64> = revisions.map(|(_, seq)| seq).collect();
-        let entry = reader.entry(id)?;
+        let entry = reader.entry(id, |stored| stored.into_owned())?;
         let found = entry.as_ref().map(|entry| {
             let revisions = entry.revisions.iter().map(|record| record.seq);
             (entry.added.seq, revisions.collect::<Vec<u64>>())

@@ -121,7 +121,9 @@ fn reading_goes_on(driver: &mut Driver) -> Result<(), Verdict> {
         let wrong =
             |words: String| Verdict::broken(format!("{} after a failure: {words}", life.id));
         let reader = store.read(&life.id).map_err(|error| wrong(error.to_string()))?;
-        let shown = reader.records(0, u64::MAX / 2).map_err(|error| wrong(error.to_string()))?;
+        let shown = reader
+            .records(0, u64::MAX / 2, |stored| stored.into_owned())
+            .map_err(|error| wrong(error.to_string()))?;
         let must = life.must().count();
         if shown.iter().map(|stored| &stored.envelope).take(must).ne(life.must()) {
             return Err(wrong("reading does not show what was acknowledged".to_owned()));

@@ -237,7 +237,9 @@ fn check(root: &Path, at: usize, acknowledged: u64, begun: Option<u64>) -> Resul
     if let Some(damage) = reader.damage() {
         return Err(wrong(&damage));
     }
-    let records = reader.records(0, u64::MAX / 2).map_err(|error| wrong(&error))?;
+    let records = reader
+        .records(0, u64::MAX / 2, |stored| stored.into_owned())
+        .map_err(|error| wrong(&error))?;
     let there = records.len() as u64;
     if there < acknowledged {
         let words = format!("{}: {acknowledged} acknowledged, {there} there", session(at));
