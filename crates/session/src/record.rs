@@ -6,7 +6,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::codec;
 
 use crate::revision::Revision;
-use crate::{Entry, EntryId, JsonMap, LoopId, RawJson, RequestDigest, SessionId, SessionStatus};
+use crate::{
+    Entry, EntryId, JsonMap, LoopId, RawJson, RequestDigest, SessionId, SessionMeta, SessionStatus,
+};
 
 /// One change of a session. The log is a list of these, and everything else is a fold.
 #[derive(Clone, Debug, PartialEq)]
@@ -238,7 +240,41 @@ impl Record {
     }
 }
 
+/// The change after which a session has these fields.
+impl From<SessionMeta> for MetaChange {
+    fn from(meta: SessionMeta) -> Self {
+        Self {
+            title: Some(meta.title),
+            description: Some(meta.description),
+            metadata: meta.metadata,
+            status: Some(StatusChange { status: meta.status, reason: meta.status_reason }),
+            forked_from: meta.forked_from,
+            created_at: Some(meta.created_at),
+            updated_at: Some(meta.updated_at),
+            ..Self::default()
+        }
+    }
+}
+
 impl MetaChange {
+    /// An earlier change and then this one, as one change.
+    #[must_use]
+    pub fn after(self, earlier: Self) -> Self {
+        Self {
+            title: self.title.or(earlier.title),
+            description: self.description.or(earlier.description),
+            metadata: self.metadata.or(earlier.metadata),
+            status: self.status.or(earlier.status),
+            forked_from: self.forked_from.or(earlier.forked_from),
+            created_at: self.created_at.or(earlier.created_at),
+            updated_at: self.updated_at.or(earlier.updated_at),
+            archived: self.archived.or(earlier.archived),
+            task_name: self.task_name.or(earlier.task_name),
+            digest: self.digest.or(earlier.digest),
+            kind: self.kind.or(earlier.kind),
+        }
+    }
+
     /// Whether this changes nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -1,11 +1,9 @@
 //! A projector for a reader that begins in the middle: the session as it was there.
 
-use std::sync::Arc;
-
-use bough_session::{Incarnation, MetaChange, Record, SessionId, SessionState, StreamTally};
+use bough_session::{Incarnation, MetaChange, Record, SessionId, StreamTally};
 use bough_store::{Position, Store, StoreError, StoreExt, StoredRecord};
 
-use super::projector::EventProjector;
+use super::projector::{EventProjector, SessionFields};
 use crate::limits::{FEED_LOOK_BACK_READS_MAX, FEED_LOOK_BACK_RECORDS, FEED_RECORDS_PER_READ};
 
 /// A projector for reading after a position; `None` when nothing is known of that incarnation any more.
@@ -20,48 +18,23 @@ pub(super) async fn projector_at(
     if from == Position::default() {
         return Ok(Some(EventProjector::at_start(session.clone(), incarnation)));
     }
-    let state = match state_before(store, session, incarnation, from).await? {
-        Some(state) => Some(state),
-        None => store.state_at(session, incarnation, from.seq).await?.map(without_streams),
+    let fields = match fields_before(store, session, incarnation, from).await? {
+        Some(fields) => Some(fields),
+        None => store.state_at(session, incarnation, from.seq).await?.map(|state| {
+            // A store may leave out the records that end streams, so its state may show messages as streaming that do not.
+            SessionFields { streams: StreamTally::default(), ..SessionFields::of(&state) }
+        }),
     };
-    Ok(state.map(|state| EventProjector::with(incarnation, state)))
+    Ok(fields.map(|fields| EventProjector::with(session.clone(), incarnation, fields)))
 }
 
-/// A store may leave out the records that end streams, so its state may show messages as streaming that do not.
-fn without_streams(state: SessionState) -> SessionState {
-    SessionState { streams: StreamTally::default(), ..state }
-}
-
-/// A field of a session that the projector needs as it was.
-#[derive(Clone, Copy)]
-struct Field {
-    is_in: fn(&MetaChange) -> bool,
-    copy: fn(&SessionState, &mut SessionState),
-}
-
-const FIELDS: [Field; 4] = [
-    Field {
-        is_in: |change| change.title.is_some(),
-        copy: |from, to| to.title.clone_from(&from.title),
-    },
-    Field {
-        is_in: |change| change.description.is_some(),
-        copy: |from, to| to.description.clone_from(&from.description),
-    },
-    Field {
-        is_in: |change| change.metadata.is_some(),
-        copy: |from, to| to.metadata.clone_from(&from.metadata),
-    },
-    Field { is_in: |change| change.status.is_some(), copy: |from, to| to.status = from.status },
-];
-
-/// The state of a session at a position, if little happened since, and the fields that changed were set shortly before.
-async fn state_before(
+/// The fields of a session at a position, if little happened since, and those that changed were set shortly before.
+async fn fields_before(
     store: &dyn Store,
     session: &SessionId,
     incarnation: Incarnation,
     from: Position,
-) -> Result<Option<SessionState>, StoreError> {
+) -> Result<Option<SessionFields>, StoreError> {
     let now = store.state(session).await?.filter(|now| now.head.incarnation == incarnation);
     let Some(now) = now else { return Ok(None) };
     let more = now.head.seq.saturating_sub(from.seq);
@@ -74,34 +47,33 @@ async fn state_before(
     };
     let since = page.records.iter().filter(|stored| !stored.is_step());
     let since: Vec<_> = since.take_while(|stored| stored.seq <= now.head.seq).collect();
-    let changes: Vec<_> = since.iter().filter_map(|stored| meta_change(stored)).collect();
-    let is_first =
-        |change: &&MetaChange| change.forked_from.is_some() || change.created_at.is_some();
-    if since.len() as u64 != more || changes.iter().any(is_first) {
+    let changes = since.iter().filter_map(|stored| meta_change(stored));
+    let changed =
+        changes.fold(MetaChange::default(), |before, change| change.clone().after(before));
+    let has_first = changed.forked_from.is_some() || changed.created_at.is_some();
+    if since.len() as u64 != more || has_first {
         return Ok(None);
     }
-    let mut state = Arc::unwrap_or_clone(now.state);
-    since.iter().rev().for_each(|stored| state.streams.revert(&stored.record));
-    // The projector reads on from there: it folds the later records itself.
-    state.seq = from.seq;
-    let fields =
-        FIELDS.into_iter().filter(|field| changes.iter().any(|change| (field.is_in)(change)));
-    look_back(store, (session, incarnation), state, fields.collect()).await
+    let mut fields = SessionFields::of(&now.state);
+    since.iter().rev().for_each(|stored| fields.streams.revert(&stored.record));
+    let earlier = look_back(store, (session, incarnation), from.seq, &changed).await?;
+    Ok(earlier.map(|earlier| {
+        fields.own = take_back(fields.own, &changed, earlier);
+        fields
+    }))
 }
 
-/// Sets fields of a state to their last values up to its position; `None` when these are too far away.
+/// The last values, up to number `last`, of the fields that were changed since; `None` when these are too far away.
 async fn look_back(
     store: &dyn Store,
     (session, incarnation): (&SessionId, Incarnation),
-    mut state: SessionState,
-    mut fields: Vec<Field>,
-) -> Result<Option<SessionState>, StoreError> {
-    let fresh = SessionState::new(session.clone());
-    fields.iter().for_each(|field| (field.copy)(&fresh, &mut state));
-    let mut last = state.seq;
+    mut last: u64,
+    changed: &MetaChange,
+) -> Result<Option<MetaChange>, StoreError> {
+    let mut found = MetaChange::default();
     for _ in 0..FEED_LOOK_BACK_READS_MAX {
-        if fields.is_empty() || last == 0 {
-            return Ok(Some(state));
+        if last == 0 || has_all(&found, changed) {
+            return Ok(Some(found));
         }
         let after = last.saturating_sub(FEED_LOOK_BACK_RECORDS as u64);
         let limit = FEED_LOOK_BACK_RECORDS;
@@ -113,21 +85,33 @@ async fn look_back(
         if records.last().map(|stored| stored.seq) != Some(last) {
             return Ok(None);
         }
-        for stored in records.iter().rev() {
-            let Some(change) = meta_change(stored) else { continue };
-            let mut changed = fresh.clone();
-            changed.apply(&stored.record, stored.seq, stored.at_ms);
-            fields.retain(|field| {
-                let is_set = (field.is_in)(change);
-                if is_set {
-                    (field.copy)(&changed, &mut state);
-                }
-                !is_set
-            });
-        }
+        let changes = records.iter().rev().filter_map(|stored| meta_change(stored));
+        found = changes.fold(found, |later, change| later.after(change.clone()));
         last = after;
     }
-    Ok((fields.is_empty() || last == 0).then_some(state))
+    Ok((last == 0 || has_all(&found, changed)).then_some(found))
+}
+
+/// Whether the values before a change are known.
+const fn has_all(earlier: &MetaChange, changed: &MetaChange) -> bool {
+    (earlier.title.is_some() || changed.title.is_none())
+        && (earlier.description.is_some() || changed.description.is_none())
+        && (earlier.metadata.is_some() || changed.metadata.is_none())
+        && (earlier.status.is_some() || changed.status.is_none())
+}
+
+/// The fields before a change, of which the earlier values are known.
+fn take_back(now: MetaChange, changed: &MetaChange, earlier: MetaChange) -> MetaChange {
+    fn before<T>(now: Option<T>, changed: &Option<T>, earlier: Option<T>) -> Option<T> {
+        if changed.is_some() { earlier } else { now }
+    }
+    MetaChange {
+        title: before(now.title, &changed.title, earlier.title),
+        description: before(now.description, &changed.description, earlier.description),
+        metadata: before(now.metadata, &changed.metadata, earlier.metadata),
+        status: before(now.status, &changed.status, earlier.status),
+        ..now
+    }
 }
 
 fn meta_change(stored: &StoredRecord) -> Option<&MetaChange> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bough_session::{
     Bookkeeping, ContentBlock, Entry, EntryId, Incarnation, JsonMap, LoopEvent, MetaChange, Record,
-    Removal, Revision, SessionId, SessionState, SessionStatus,
+    Removal, Revision, SessionId, SessionState, SessionStatus, StreamTally,
 };
 use bough_store::{Steps, StoredEntry, StoredRecord};
 
@@ -22,21 +22,53 @@ use crate::recent_map::RecentMap;
 
 /// Turns the records of one incarnation of a session, in order, into events. It reads nothing itself.
 ///
-/// It knows the session as of the last record, and a message as of the revision before the present one:
+/// It knows the fields of the session as of the last record, and a message as of the revision before the present one:
 /// an event shows the session as it was at the event's position.
 pub(super) struct EventProjector {
     session: SessionId,
     incarnation: Incarnation,
-    state: SessionState,
+    fields: SessionFields,
     metadata: Option<Arc<JsonMap>>,
     /// Messages as of the last projected revision, so that each step can be shown whole, and the records that added
     /// them.
-    streams: RecentMap<EntryId, StoredEntry, PROJECTOR_STREAMS_MAX>,
+    messages: RecentMap<EntryId, StoredEntry, PROJECTOR_STREAMS_MAX>,
     /// Whether the record that creates the session has been read. In files of session-manager it may come after the
     /// entries of a fork.
     has_begun: bool,
     /// While the copies of a fork are read: the one event that they have, which comes at their end.
     copying: Option<CreatedEvent>,
+}
+
+/// What events show of a session beside what happened.
+#[derive(Default)]
+pub(super) struct SessionFields {
+    /// The fields that its records set, as one change.
+    pub(super) own: MetaChange,
+    /// Which messages stream.
+    pub(super) streams: StreamTally,
+}
+
+impl SessionFields {
+    /// Those of a state.
+    pub(super) fn of(state: &SessionState) -> Self {
+        Self { own: state.meta().into(), streams: state.streams.clone() }
+    }
+
+    fn status(&self) -> SessionStatus {
+        self.own.status.as_ref().map(|change| change.status).unwrap_or_default()
+    }
+
+    /// The event of its creation.
+    pub(super) fn created(&self, session_id: SessionId) -> CreatedEvent {
+        CreatedEvent {
+            session_id,
+            title: self.own.title.clone().unwrap_or_default(),
+            description: self.own.description.clone().unwrap_or_default(),
+            status: self.status(),
+            forked_from: self.own.forked_from.clone(),
+            created_at: self.own.created_at.unwrap_or_default(),
+        }
+    }
 }
 
 /// A record without its payload.
@@ -50,25 +82,22 @@ struct RecordHeader {
 impl EventProjector {
     /// A projector for an incarnation from its first record on.
     pub(super) fn at_start(session: SessionId, incarnation: Incarnation) -> Self {
-        Self {
-            state: SessionState::new(session.clone()),
-            session,
-            incarnation,
-            metadata: None,
-            streams: RecentMap::default(),
-            has_begun: false,
-            copying: None,
-        }
+        let start = Self::with(session, incarnation, SessionFields::default());
+        Self { has_begun: false, ..start }
     }
 
-    /// A projector that begins in the middle, with the state of the session there.
-    pub(super) fn with(incarnation: Incarnation, state: SessionState) -> Self {
+    /// A projector that begins in the middle, with the fields of the session there.
+    pub(super) fn with(
+        session: SessionId,
+        incarnation: Incarnation,
+        fields: SessionFields,
+    ) -> Self {
         Self {
-            session: state.session_id.clone(),
+            session,
             incarnation,
-            metadata: state.metadata.clone().map(Arc::new),
-            state,
-            streams: RecentMap::default(),
+            metadata: fields.own.metadata.clone().map(Arc::new),
+            fields,
+            messages: RecentMap::default(),
             has_begun: true,
             copying: None,
         }
@@ -89,14 +118,15 @@ impl EventProjector {
 
     /// What is known of the session, for a deletion of which nothing else is known.
     pub(super) fn last_known(&self) -> Deletion {
-        Deletion { deleted_at: self.state.updated_at, seq: None, metadata: self.metadata.clone() }
+        let deleted_at = self.fields.own.updated_at.unwrap_or_default();
+        Deletion { deleted_at, seq: None, metadata: self.metadata.clone() }
     }
 
     /// The change of a message that is not kept as it was before: [`project`](Self::project) has to be given that.
     pub(super) fn message_to_look_up<'a>(&self, record: &'a Record) -> Option<&'a Revision> {
         let Record::Revision(change) = record.known() else { return None };
         let is_kept =
-            self.streams.get(&change.entry_id).is_some_and(|StoredEntry { entry, .. }| {
+            self.messages.get(&change.entry_id).is_some_and(|StoredEntry { entry, .. }| {
                 change.to <= entry.revision || change.from == entry.revision
             });
         (!is_kept).then_some(change)
@@ -110,7 +140,7 @@ impl EventProjector {
         before: Option<StoredEntry>,
     ) -> Vec<FeedEvent> {
         let header = RecordHeader { seq: stored.seq, steps: stored.steps, at_ms: stored.at_ms };
-        let previous_status = self.state.status;
+        let previous_status = self.fields.status();
         let is_streaming = self.is_streaming(&stored.record);
         self.fold(stored);
         let mut payloads = self.end_of_copies(&stored.record);
@@ -162,13 +192,10 @@ impl EventProjector {
         let mut events: Vec<FeedEvent> = payloads
             .into_iter()
             .map(|payload| {
-                let metadata = match &payload {
-                    EventPayload::MetaUpdated(event) => event.metadata.clone().map(Arc::new),
-                    _ => self.metadata.clone(),
-                };
                 let whose = (self.session.clone(), self.incarnation);
                 let is_message = payload.kind().is_message();
-                let event = FeedEvent::new(whose, (header.seq, header.steps), metadata, payload);
+                let at = (header.seq, header.steps);
+                let event = FeedEvent::new(whose, at, self.metadata.clone(), payload);
                 if is_message { event.with_change(change.take()) } else { event }
             })
             .collect();
@@ -177,20 +204,16 @@ impl EventProjector {
     }
 
     fn fold(&mut self, stored: &StoredRecord) {
-        // The state holds the session's metadata and which messages stream. It does not need the entries.
-        let is_about_session = match stored.record.known() {
-            Record::Meta(_)
-            | Record::Streaming(_)
-            | Record::Removed(_)
-            | Record::Tombstone
-            | Record::Restored => true,
-            Record::Revision(change) => change.finish.is_some(),
-            _ => false,
-        };
-        if is_about_session && stored.seq > self.state.seq {
-            self.state.apply(&stored.record, stored.seq, stored.at_ms);
-            self.metadata = self.state.metadata.clone().map(Arc::new);
+        self.fields.streams.apply(&stored.record);
+        if let Record::Meta(change) = stored.record.known() {
+            let before = std::mem::take(&mut self.fields.own);
+            self.fields.own = change.clone().after(before);
+            if change.metadata.is_some() {
+                self.metadata = change.metadata.clone().map(Arc::new);
+            }
         }
+        let own = &mut self.fields.own;
+        own.updated_at = own.updated_at.max(Some(stored.at_ms));
     }
 
     /// The fork itself, when the record that closes its copies, or follows them, comes.
@@ -209,12 +232,12 @@ impl EventProjector {
         previous_status: SessionStatus,
     ) -> Vec<EventPayload> {
         if header.seq == 1 || !self.has_begun {
-            return self.first(header, change);
+            return self.first(header);
         }
         let (session_id, timestamp) = (self.session.clone(), header.at_ms);
         let mut payloads = Vec::new();
         if change.title.is_some() || change.description.is_some() || change.metadata.is_some() {
-            payloads.push(EventPayload::MetaUpdated(self.meta_updated(header, change)));
+            payloads.push(EventPayload::MetaUpdated(self.meta_updated(header)));
         }
         if let Some(status) = &change.status {
             let keeps_reason = status.status == SessionStatus::Error;
@@ -243,29 +266,22 @@ impl EventProjector {
         payloads
     }
 
-    fn meta_updated(&self, header: RecordHeader, change: &MetaChange) -> MetaUpdatedEvent {
-        let or_now =
-            |said: &Option<String>, now: &String| said.clone().unwrap_or_else(|| now.clone());
+    fn meta_updated(&self, header: RecordHeader) -> MetaUpdatedEvent {
+        let own = &self.fields.own;
         MetaUpdatedEvent {
             session_id: self.session.clone(),
-            title: or_now(&change.title, &self.state.title),
-            description: or_now(&change.description, &self.state.description),
-            metadata: change.metadata.clone().or_else(|| self.state.metadata.clone()),
+            title: own.title.clone().unwrap_or_default(),
+            description: own.description.clone().unwrap_or_default(),
+            metadata: own.metadata.clone(),
             timestamp: header.at_ms,
         }
     }
 
     /// The record that creates the session.
-    fn first(&mut self, header: RecordHeader, change: &MetaChange) -> Vec<EventPayload> {
-        let created = CreatedEvent {
-            session_id: self.session.clone(),
-            title: change.title.clone().unwrap_or_default(),
-            description: change.description.clone().unwrap_or_default(),
-            status: change.status.as_ref().map(|change| change.status).unwrap_or_default(),
-            forked_from: change.forked_from.clone(),
-            created_at: change.created_at.unwrap_or(header.at_ms),
-        };
+    fn first(&mut self, header: RecordHeader) -> Vec<EventPayload> {
+        self.fields.own.created_at.get_or_insert(header.at_ms);
         self.has_begun = true;
+        let created = self.fields.created(self.session.clone());
         if created.forked_from.is_some() && header.seq == 1 {
             self.copying = Some(created);
             return Vec::new();
@@ -300,7 +316,7 @@ impl EventProjector {
         change: &Revision,
         before: Option<StoredEntry>,
     ) -> Option<(MessageUpdatedEvent, MessageChange)> {
-        let mut kept = self.streams.take(&change.entry_id);
+        let mut kept = self.messages.take(&change.entry_id);
         if let Some(stored) = kept.take_if(|stored| change.to <= stored.entry.revision) {
             self.remember(stored);
             return None;
@@ -335,7 +351,7 @@ impl EventProjector {
     }
 
     fn removed(&mut self, header: RecordHeader, removal: &Removal) -> EventPayload {
-        drop(self.streams.take(&removal.entry_id));
+        drop(self.messages.take(&removal.entry_id));
         EventPayload::MessageRemoved(MessageRemovedEvent {
             session_id: self.session.clone(),
             entry_id: removal.entry_id.clone(),
@@ -354,7 +370,7 @@ impl EventProjector {
     }
 
     fn created(&self) -> EventPayload {
-        EventPayload::Created(CreatedEvent::from(&self.state.meta()))
+        EventPayload::Created(self.fields.created(self.session.clone()))
     }
 
     fn deleted(&self, timestamp: i64) -> EventPayload {
@@ -364,19 +380,19 @@ impl EventProjector {
     /// Whether a record is about a message that streams.
     fn is_streaming(&self, record: &Record) -> bool {
         match record.known() {
-            Record::Entry(entry) => self.state.streams.is_open(&entry.id),
-            Record::Revision(change) => self.state.streams.is_open(&change.entry_id),
+            Record::Entry(entry) => self.fields.streams.is_open(&entry.id),
+            Record::Revision(change) => self.fields.streams.is_open(&change.entry_id),
             _ => false,
         }
     }
 
     /// Forgets the messages that it keeps; they are looked up when they change.
     pub(super) fn forget_messages(&mut self) {
-        self.streams.clear();
+        self.messages.clear();
     }
 
     fn remember(&mut self, stored: StoredEntry) {
-        self.streams.put(stored.entry.id.clone(), stored);
+        self.messages.put(stored.entry.id.clone(), stored);
     }
 }
 

@@ -13,7 +13,8 @@ use super::cursor::SessionCursor;
 use super::deletions::Deletion;
 use super::event::FeedEvent;
 use super::event_table::EventPayload;
-use super::events::{CreatedEvent, MessageAddedEvent, MessageUpdatedEvent};
+use super::events::{MessageAddedEvent, MessageUpdatedEvent};
+use super::projector::SessionFields;
 use super::replayed_entries::{AddedEntry, LaterChanges, added_entries};
 use crate::limits::{
     FEED_RECORDS_PER_READ, REPLAY_FIRST_RECORDS, REPLAY_LOOKUPS_MAX, REPLAY_SESSIONS_AT_ONCE,
@@ -149,7 +150,7 @@ impl Replay {
         let Some(now) = self.new.store.state(session).await? else {
             return Ok((Vec::new(), None));
         };
-        let created = EventPayload::Created(CreatedEvent::from(&now.state.meta()));
+        let created = EventPayload::Created(SessionFields::of(&now.state).created(session.clone()));
         let (metadata, incarnation) =
             (now.state.metadata.clone().map(Arc::new), now.head.incarnation);
         let whose = (session.clone(), incarnation);

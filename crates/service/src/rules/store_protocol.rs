@@ -368,16 +368,8 @@ impl PutMeta {
     /// A session that a bridged instance created: its own record, then the entries that came before it.
     fn first_records(&self) -> Result<Vec<Record>, ServiceError> {
         let meta = &self.meta;
-        let first = MetaChange {
-            title: Some(meta.title.clone()),
-            description: Some(meta.description.clone()),
-            metadata: self.scope.stamp(meta.metadata.clone())?,
-            status: Some(StatusChange { status: meta.status, reason: meta.status_reason.clone() }),
-            forked_from: meta.forked_from.clone(),
-            created_at: Some(meta.created_at),
-            updated_at: Some(meta.updated_at),
-            ..MetaChange::default()
-        };
+        let metadata = self.scope.stamp(meta.metadata.clone())?;
+        let first = MetaChange { metadata, ..meta.clone().into() };
         let entries = self.staged.entries.iter().cloned().map(Entry::from);
         let mut records = vec![Record::Meta(first)];
         records.extend(entries.map(Record::Entry));

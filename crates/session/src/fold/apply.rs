@@ -30,10 +30,10 @@ impl SessionState {
         }
         self.seq = seq;
         self.follow_copies(record.known());
+        self.streams.apply(record);
         match record.known() {
             Record::Meta(change) => self.apply_meta(change, at_ms),
             Record::Entry(entry) => self.apply_entry(entry, at_ms),
-            Record::Streaming(entry) => self.streams.open(entry),
             Record::Revision(revision) => self.apply_revision(revision, at_ms),
             Record::Removed(removal) => self.apply_removal(removal, at_ms),
             Record::Leaf(leaf) => {
@@ -44,7 +44,7 @@ impl SessionState {
             Record::Document(_) => self.touch(at_ms),
             Record::Tombstone => self.deleted = true,
             Record::Restored => self.deleted = false,
-            Record::Unknown(_) | Record::Newer { .. } => {}
+            Record::Streaming(_) | Record::Unknown(_) | Record::Newer { .. } => {}
         }
     }
 
@@ -222,7 +222,6 @@ impl SessionState {
     fn apply_revision(&mut self, revision: &Revision, at_ms: i64) {
         self.touch(at_ms);
         let Some(finish) = &revision.finish else { return };
-        self.streams.close(&revision.entry_id);
         if let Some(model) = &finish.model {
             self.note_model(&model.provider, &model.model);
         }
@@ -254,7 +253,6 @@ impl SessionState {
         if removal.is_preview {
             self.preview = None;
         }
-        self.streams.close(&removal.entry_id);
         self.labels.set(&removal.entry_id, None);
     }
 

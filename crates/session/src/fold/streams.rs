@@ -42,6 +42,18 @@ impl StreamTally {
         self.closed.contains(entry)
     }
 
+    /// Applies one more record.
+    pub fn apply(&mut self, record: &Record) {
+        match record.known() {
+            Record::Streaming(entry) => self.open(entry),
+            Record::Revision(revision) if revision.finish.is_some() => {
+                self.close(&revision.entry_id);
+            }
+            Record::Removed(removal) => self.close(&removal.entry_id),
+            _ => {}
+        }
+    }
+
     /// Reverts a record, for going from newer records to older ones.
     pub fn revert(&mut self, record: &Record) {
         match record.known() {
@@ -61,12 +73,12 @@ impl StreamTally {
         }
     }
 
-    pub(super) fn open(&mut self, entry: &EntryId) {
+    fn open(&mut self, entry: &EntryId) {
         self.open.retain(|known| known != entry);
         push_bounded(&mut self.open, entry.clone(), STATE_OPEN_STREAMS_MAX);
     }
 
-    pub(super) fn close(&mut self, entry: &EntryId) {
+    fn close(&mut self, entry: &EntryId) {
         let before = self.open.len();
         self.open.retain(|known| known != entry);
         if self.open.len() < before {
