@@ -1,7 +1,7 @@
 //! Sessions are listed and searched.
 
 use bough_session::limits::check_at_most;
-use bough_store::{ListOrder, ListQuery};
+use bough_store::{ListOrder, ListPage, ListQuery, Listed};
 
 use crate::api::{
     ArchivedFilter, ListRequest, ListResponse, SearchHit, SearchRequest, SearchResponse,
@@ -12,11 +12,12 @@ use crate::limits::QUERY_BYTES_MAX;
 use crate::scope::Scope;
 use crate::service::Service;
 
-pub(crate) async fn list(
+/// A page of the sessions that a request asks for.
+async fn page(
     service: &Service,
     scope: &Scope,
     request: ListRequest,
-) -> Result<ListResponse, ServiceError> {
+) -> Result<ListPage, ServiceError> {
     let text = request.query.as_deref().map(searched).transpose()?;
     let query = ListQuery {
         order: request.order.unwrap_or_default(),
@@ -35,10 +36,19 @@ pub(crate) async fn list(
         limit: service.settings().page(request.limit),
         cursor: request.cursor,
     };
-    let page = service.runtime().store.list(&query).await?;
+    Ok(service.runtime().store.list(&query).await?)
+}
+
+pub(crate) async fn list(
+    service: &Service,
+    scope: &Scope,
+    request: ListRequest,
+) -> Result<ListResponse, ServiceError> {
+    let has_details = request.include_details.unwrap_or_default();
+    let page = page(service, scope, request).await?;
     let (sessions, details): (Vec<_>, Vec<_>) =
         page.sessions.into_iter().map(|listed| (listed.meta, listed.details)).unzip();
-    let details = request.include_details.unwrap_or_default().then_some(details);
+    let details = has_details.then_some(details);
     Ok(ListResponse { sessions, details, next_cursor: page.next_cursor })
 }
 
@@ -48,11 +58,13 @@ pub(crate) async fn sessions(
     scope: &Scope,
     request: ListRequest,
 ) -> Result<SessionsResponse, ServiceError> {
-    let page = list(service, scope, request).await?;
-    let mut details = page.details.map(Vec::into_iter);
-    let item = |meta| SessionItem { meta, details: details.as_mut().and_then(Iterator::next) };
-    let sessions = page.sessions.into_iter().map(item).collect();
-    Ok(SessionsResponse { sessions, next_cursor: page.next_cursor })
+    let has_details = request.include_details.unwrap_or_default();
+    let page = page(service, scope, request).await?;
+    let sessions = page.sessions.into_iter().map(|Listed { meta, details, .. }| SessionItem {
+        meta,
+        details: has_details.then_some(details),
+    });
+    Ok(SessionsResponse { sessions: sessions.collect(), next_cursor: page.next_cursor })
 }
 
 /// The text to look for.
@@ -71,17 +83,16 @@ pub(crate) async fn search_titles(
     scope: &Scope,
     request: SearchRequest,
 ) -> Result<SearchResponse, ServiceError> {
-    let text = searched(&request.query)?;
-    let query = ListQuery {
-        order: ListOrder::UpdatedDesc,
-        metadata: request.metadata.unwrap_or_default(),
-        scope: scope.metadata().clone(),
-        text: Some(text),
-        limit: service.settings().page(request.limit),
+    let query = ListRequest {
+        order: Some(ListOrder::UpdatedDesc),
+        archived: Some(ArchivedFilter::Include),
+        metadata: request.metadata,
+        query: Some(request.query),
+        limit: request.limit,
         cursor: request.cursor,
-        ..ListQuery::default()
+        ..ListRequest::default()
     };
-    let page = service.runtime().store.list(&query).await?;
+    let page = page(service, scope, query).await?;
     let lists_sessions = request.by_session.unwrap_or_default();
     let hits = page.sessions.into_iter().map(|listed| SearchHit {
         meta: listed.meta,
