@@ -3,8 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::health;
-use super::operations::{answer, header_parameters, with_failures};
-use super::schemas::{Components, complete, count, nullable, reference, text, texts, time, truth};
+use super::operations::{answer, good, header_parameters, with_failures};
+use super::schemas::{
+    Components, complete, count, nullable, reference, text, texts, time, truth, with,
+};
 
 /// Path, method and operation of each.
 pub(super) fn operations(components: &mut Components) -> Vec<(&'static str, &'static str, Value)> {
@@ -96,11 +98,8 @@ fn described(id: &str, summary: &str, tag: &str, responses: Map<String, Value>) 
 
 /// A page that needs no token.
 fn page(id: &str, summary: &str, schema: Value) -> Value {
-    let mut operation = described(id, summary, "server", answer("200", "Done.", schema));
-    if let Some(map) = operation.as_object_mut() {
-        map.insert("security".to_owned(), json!([]));
-    }
-    operation
+    let operation = described(id, summary, "server", answer("200", "Done.", schema));
+    with(operation, "security", json!([]))
 }
 
 fn ready(schema: Value) -> Value {
@@ -113,35 +112,25 @@ fn ready(schema: Value) -> Value {
 }
 
 fn metrics() -> Value {
-    let mut answers = Map::new();
     let content = json!({
         "text/plain": { "schema": { "type": "string" }, "example": "bough_http_connections 1\n" },
     });
-    answers.insert(
-        "200".to_owned(),
-        json!({ "description": "Prometheus' text format.", "content": content }),
-    );
-    let mut operation = described("getMetrics", "Counts for Prometheus", "server", answers);
-    if let Some(map) = operation.as_object_mut() {
-        map.insert("x-right".to_owned(), json!("metrics"));
-    }
-    operation
+    let answer = json!({ "description": "Prometheus' text format.", "content": content });
+    let about = "Counts for Prometheus";
+    let operation = described("getMetrics", about, "server", good("200", answer));
+    with(operation, "x-right", json!("metrics"))
 }
 
 fn logout() -> Value {
-    let mut answers = Map::new();
-    answers.insert("204".to_owned(), json!({ "description": "The login has ended." }));
-    described("logout", "End a login", "browsers", answers)
+    let ended = good("204", json!({ "description": "The login has ended." }));
+    described("logout", "End a login", "browsers", ended)
 }
 
 fn call_by_name() -> Value {
-    let mut answers = Map::new();
     let any = json!({ "application/json": { "schema": {}, "example": { "sessions": [] } } });
-    answers.insert(
-        "200".to_owned(),
-        json!({ "description": "What the function answers.", "content": any }),
-    );
-    let mut operation = described("callFunction", "Call any function by its name", "call", answers);
+    let answer = json!({ "description": "What the function answers.", "content": any });
+    let summary = "Call any function by its name";
+    let operation = described("callFunction", summary, "call", good("200", answer));
     let description = "Call any function by its name, with all of its fields in the body; the rules are those of its own \
                        path. A path cannot name an id that is `.` or `..`, because clients and proxies take it for a \
                        step: this is how a session, an entry or a document with such an id is read and written, \
@@ -155,13 +144,10 @@ fn call_by_name() -> Value {
     parameters.extend(
         bough_service::function("session::append").map(header_parameters).into_iter().flatten(),
     );
-    if let Some(map) = operation.as_object_mut() {
-        map.insert("description".to_owned(), json!(description));
-        map.insert("parameters".to_owned(), json!(parameters));
-        let content = json!({
-            "application/json": { "schema": { "type": "object" }, "example": { "limit": 10 } },
-        });
-        map.insert("requestBody".to_owned(), json!({ "required": false, "content": content }));
-    }
-    operation
+    let content = json!({
+        "application/json": { "schema": { "type": "object" }, "example": { "limit": 10 } },
+    });
+    let operation = with(operation, "description", json!(description));
+    let operation = with(operation, "parameters", json!(parameters));
+    with(operation, "requestBody", json!({ "required": false, "content": content }))
 }

@@ -5,7 +5,7 @@ use bough_service::schema_of;
 use serde_json::{Map, Value, json};
 
 use super::examples::{example, recorder_event};
-use super::operations::{path_parameter, with_failures};
+use super::operations::{good, path_parameter, with_failures};
 use super::schemas::{Components, count, object, text};
 use super::streams::parameter;
 use crate::api::body::NDJSON;
@@ -109,8 +109,6 @@ fn content(lines: &[Value]) -> Value {
 }
 
 fn answers(about: &str, content: Value, line: &Value) -> Value {
-    let mut answers = Map::new();
-    let good = json!({ "description": about, "content": content, "x-lines": line });
-    answers.insert("200".to_owned(), good);
-    with_failures(answers)
+    let answer = json!({ "description": about, "content": content, "x-lines": line });
+    with_failures(good("200", answer))
 }

@@ -4,7 +4,7 @@ use bough_service::{Function, Method, Precondition};
 use serde_json::{Map, Value, json};
 
 use super::names::{camel_case, tag};
-use super::schemas::Components;
+use super::schemas::{Components, with};
 use crate::api::bounds;
 use crate::api::calls::takes_body;
 use crate::api::fields::path_names;
@@ -41,7 +41,7 @@ pub(super) fn operation(function: &Function, path: &str, components: &mut Compon
         }));
     }
     parameters.extend(header_parameters(function));
-    let mut operation = json!({
+    let operation = json!({
         "operationId": camel_case(function.operation),
         "summary": summary(function.description),
         "description": description(function.description),
@@ -51,20 +51,15 @@ pub(super) fn operation(function: &Function, path: &str, components: &mut Compon
         "parameters": parameters,
         "responses": responses(function, components),
     });
-    if has_body && let Some(map) = operation.as_object_mut() {
-        let is_required = required.iter().any(|name| !in_path.contains(&name.as_str()));
-        remove_fields(&mut request, &in_path);
-        // The server refuses members that a request does not have.
-        if let Some(request) = request.as_object_mut() {
-            request.insert("additionalProperties".to_owned(), json!(false));
-        }
-        let schema = components.name(request);
-        map.insert(
-            "requestBody".to_owned(),
-            json!({ "required": is_required, "content": { "application/json": { "schema": schema } } }),
-        );
+    if !has_body {
+        return operation;
     }
-    operation
+    let is_required = required.iter().any(|name| !in_path.contains(&name.as_str()));
+    remove_fields(&mut request, &in_path);
+    // The server refuses members that a request does not have.
+    let schema = components.name(with(request, "additionalProperties", json!(false)));
+    let content = json!({ "application/json": { "schema": schema } });
+    with(operation, "requestBody", json!({ "required": is_required, "content": content }))
 }
 
 /// A description without the parts about the bus: the events that it fires, and `null` where HTTP answers 404.
@@ -118,18 +113,24 @@ fn query_parameter(
     let mut schema = without_null(schema);
     let description = schema.as_object_mut().and_then(|map| map.remove("description"));
     let description = description.unwrap_or_else(|| json!(""));
-    // An object is one parameter with JSON in it.
-    if is_object(components, &schema) {
-        let content = json!({ "application/json": { "schema": schema } });
-        return json!({
-            "name": name, "in": "query", "required": is_required, "description": description,
-            "content": content,
-        });
-    }
-    json!({
+    let is_json = is_object(components, &schema);
+    in_query((name, is_required), description, schema, is_json)
+}
+
+/// A parameter of a query. An object is one parameter with JSON in it.
+pub(super) fn in_query(
+    (name, is_required): (&str, bool),
+    description: Value,
+    schema: Value,
+    is_json: bool,
+) -> Value {
+    let parameter = json!({
         "name": name, "in": "query", "required": is_required, "description": description,
-        "schema": schema,
-    })
+    });
+    if is_json {
+        return with(parameter, "content", json!({ "application/json": { "schema": schema } }));
+    }
+    with(parameter, "schema", schema)
 }
 
 /// Whether a schema is an object, or a choice between objects.
@@ -223,7 +224,12 @@ fn responses(function: &Function, components: &mut Components) -> Value {
 /// An answer in JSON.
 pub(super) fn answer(status: &str, about: &str, schema: Value) -> Map<String, Value> {
     let content = json!({ "application/json": { "schema": schema } });
-    Map::from_iter([(status.to_owned(), json!({ "description": about, "content": content }))])
+    good(status, json!({ "description": about, "content": content }))
+}
+
+/// The one good answer of an operation.
+pub(super) fn good(status: &str, answer: Value) -> Map<String, Value> {
+    Map::from_iter([(status.to_owned(), answer)])
 }
 
 /// The answers of an operation, and how it may fail.

@@ -79,7 +79,7 @@ impl Components {
     }
 
     /// Names each variant of a union after the value of its tag property.
-    fn name_variants(&mut self, name: &str, mut schema: Value) -> Value {
+    fn name_variants(&mut self, name: &str, schema: Value) -> Value {
         let Some(Value::Array(variants)) = schema.get("oneOf") else { return schema };
         let Some(property) = tag_of(variants) else { return schema };
         let base = name.strip_prefix("Agent").unwrap_or(name);
@@ -92,12 +92,8 @@ impl Components {
             self.insert(variant_name, variant);
             references.push(at);
         }
-        if let Some(map) = schema.as_object_mut() {
-            map.insert("oneOf".to_owned(), Value::Array(references));
-            let discriminator = json!({ "propertyName": property, "mapping": mapping });
-            map.insert("discriminator".to_owned(), discriminator);
-        }
-        schema
+        let schema = with(schema, "oneOf", Value::Array(references));
+        with(schema, "discriminator", json!({ "propertyName": property, "mapping": mapping }))
     }
 }
 
@@ -288,13 +284,10 @@ fn name_free_object(field: &str, schema: &mut Value) {
 /// The objects that callers fill freely.
 pub(super) fn free_objects() -> [(&'static str, Value); 4] {
     let free = |about: &str| json!({ "type": "object", "additionalProperties": true, "description": about });
-    let mut metadata = free("What applications note about a session; lists can be filtered by it.");
-    if let Some(map) = metadata.as_object_mut() {
-        map.insert("maxProperties".to_owned(), json!(METADATA_KEYS_MAX));
-    }
+    let metadata = free("What applications note about a session; lists can be filtered by it.");
     [
         ("JsonObject", free("Any JSON object.")),
-        ("Metadata", metadata),
+        ("Metadata", with(metadata, "maxProperties", json!(METADATA_KEYS_MAX))),
         (
             "MessageInFormat",
             free("A message in the format that `format` names; without it, an `AgentMessage`."),

@@ -4,7 +4,7 @@ use bough_service::{EventKind, Function, GapReason, SessionSnapshot, schema_of};
 use serde_json::{Map, Value, json};
 
 use super::names::pascal_case;
-use super::operations::{path_parameter, with_failures};
+use super::operations::{good, in_query, path_parameter, with_failures};
 use super::schemas::{Components, complete, count, text, truth};
 use crate::api::fields::{Field, FieldKind};
 use crate::api::message_events::{DELTA, FINISHED, SNAPSHOT, STARTED};
@@ -52,13 +52,9 @@ fn stream(id: &str, summary: &str, in_path: &[&str], events: &Map<String, Value>
         "name": "Last-Event-ID", "in": "header", "required": false, "schema": { "type": "string" },
         "description": "Go on after the event with this id.",
     }));
-    let mut answers = Map::new();
     let schema = json!({ "type": "string" });
     let content = json!({ "text/event-stream": { "schema": schema, "example": EXAMPLE } });
-    answers.insert(
-        "200".to_owned(),
-        json!({ "description": ABOUT, "content": content, "x-events": events }),
-    );
+    let answer = json!({ "description": ABOUT, "content": content, "x-events": events });
     json!({
         "operationId": id,
         "summary": summary,
@@ -66,7 +62,7 @@ fn stream(id: &str, summary: &str, in_path: &[&str], events: &Map<String, Value>
         "tags": ["events"],
         "x-right": "read",
         "parameters": parameters,
-        "responses": with_failures(answers),
+        "responses": with_failures(good("200", answer)),
     })
 }
 
@@ -203,18 +199,10 @@ pub(super) fn parameter(function_id: &str, field: &Field) -> Value {
         FieldKind::Boolean => json!({ "type": "boolean" }),
         FieldKind::TextList => json!({ "type": "array", "items": { "type": "string" } }),
         FieldKind::Text => json!({ "type": "string" }),
-        FieldKind::Json => {
-            let content = json!({ "application/json": { "schema": { "type": "object" } } });
-            return json!({
-                "name": field.name, "in": "query", "required": field.is_required,
-                "description": description, "content": content,
-            });
-        }
+        FieldKind::Json => json!({ "type": "object" }),
     };
-    json!({
-        "name": field.name, "in": "query", "required": field.is_required,
-        "description": description, "schema": schema,
-    })
+    let is_json = field.kind == FieldKind::Json;
+    in_query((field.name.as_str(), field.is_required), description.into(), schema, is_json)
 }
 
 /// The description of a parameter: that of the field, unless the stream treats it differently.
