@@ -15,55 +15,46 @@ pub(crate) struct CallError {
     /// What happened.
     pub(crate) message: String,
     /// The next step, if the code does not imply it.
-    hint: String,
+    hint: Option<&'static str>,
     kind: ErrorKind,
 }
 
 impl CallError {
+    fn new(kind: ErrorKind, code: &str, message: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), message: message.into(), hint: None, kind }
+    }
+
     /// An answer that does not match the table. A server of another version may send one.
     pub(crate) fn shape(error: &serde_json::Error) -> Self {
-        Self {
-            code: "cli/unexpected_answer".to_owned(),
-            message: format!("the answer has an unexpected form ({error})"),
-            hint: "use the same version of bough on both sides".to_owned(),
-            kind: ErrorKind::Failed,
-        }
+        let message = format!("the answer has an unexpected form ({error})");
+        let hint = Some("use the same version of bough on both sides");
+        Self { hint, ..Self::new(ErrorKind::Failed, "cli/unexpected_answer", message) }
     }
 
     /// The server did not answer.
     pub(super) fn unreachable(server: &str, reason: &str) -> Self {
-        Self {
-            code: "cli/unreachable".to_owned(),
-            message: format!("no answer from {server}: {reason}"),
-            hint: "see that the server runs, or leave --server out to use the data directory"
-                .to_owned(),
-            kind: ErrorKind::Unreachable,
-        }
+        let message = format!("no answer from {server}: {reason}");
+        let hint =
+            Some("see that the server runs, or leave --server out to use the data directory");
+        Self { hint, ..Self::new(ErrorKind::Unreachable, "cli/unreachable", message) }
     }
 
     /// A function without a route in a server's HTTP interface.
     pub(super) fn no_route() -> Self {
-        Self {
-            code: "cli/no_route".to_owned(),
-            message: "this cannot be done through a server".to_owned(),
-            hint: "run the command on the server's machine, without --server and BOUGH_SERVER"
-                .to_owned(),
-            kind: ErrorKind::Usage,
-        }
+        let message = "this cannot be done through a server";
+        let hint =
+            Some("run the command on the server's machine, without --server and BOUGH_SERVER");
+        Self { hint, ..Self::new(ErrorKind::Usage, "cli/no_route", message) }
     }
 
     /// A problem document of a server.
     pub(super) fn of_problem(status: u16, body: &Value) -> Self {
         let text = |field: &str| body.get(field).and_then(Value::as_str).map(str::to_owned);
         let code = text("code").unwrap_or_else(|| format!("http/{status}"));
-        let kind = kind_of(&code, status);
         let message = text("detail").or_else(|| text("title"));
-        Self {
-            message: message.unwrap_or_else(|| format!("the server answered with status {status}")),
-            hint: String::new(),
-            code,
-            kind,
-        }
+        let message =
+            message.unwrap_or_else(|| format!("the server answered with status {status}"));
+        Self::new(kind_of(&code, status), &code, message)
     }
 
     /// The same as an error of a store; [`store_failed`] restores it.
@@ -98,19 +89,13 @@ impl From<ServiceError> for CallError {
         );
         let kind =
             if damaged { ErrorKind::Damaged } else { kind_of(error.code(), error.http_status()) };
-        Self {
-            code: error.code().to_owned(),
-            message: error.to_string(),
-            hint: String::new(),
-            kind,
-        }
+        Self::new(kind, error.code(), error.to_string())
     }
 }
 
 impl From<CallError> for CommandError {
     fn from(error: CallError) -> Self {
-        let hint =
-            own_hint(&error).or_else(|| Some(error.hint.clone()).filter(|hint| !hint.is_empty()));
+        let hint = own_hint(&error).or(error.hint);
         let failed = Self::new(error.kind, error.message);
         match hint {
             Some(hint) => failed.hint(hint),
@@ -131,7 +116,7 @@ fn kind_of(code: &str, status: u16) -> ErrorKind {
 
 /// The next step in the words of the command line. The service's own hints are for callers of its functions, so every code
 /// has one here.
-fn own_hint(error: &CallError) -> Option<String> {
+fn own_hint(error: &CallError) -> Option<&'static str> {
     let hint = match error.code.as_str() {
         _ if error.kind == ErrorKind::Damaged => {
             "`bough verify` lists the damage, `bough salvage` copies what is whole"
@@ -161,7 +146,7 @@ fn own_hint(error: &CallError) -> Option<String> {
         code if code.starts_with("session/") => "`bough help COMMAND` shows what it takes",
         _ => return None,
     };
-    Some(hint.to_owned())
+    Some(hint)
 }
 
 #[cfg(test)]

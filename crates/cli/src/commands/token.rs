@@ -3,6 +3,7 @@ use bough_server::config::Span;
 use bough_server::{NewToken, TokenError, TokenFile, TokenRecord};
 use bough_service::Right;
 use bough_session::JsonMap;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 
 use crate::app::App;
@@ -57,7 +58,8 @@ struct Create {
 
     /// What its bearer may do: read, write, admin, bridge, metrics
     #[arg(long, value_delimiter = ',', default_value = "read,write", value_name = "RIGHTS")]
-    rights: Vec<RightWord>,
+    #[arg(value_parser = right())]
+    rights: Vec<Right>,
 
     /// Only sessions with this metadata; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
@@ -72,25 +74,10 @@ struct Create {
     expires: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum RightWord {
-    Read,
-    Write,
-    Admin,
-    Bridge,
-    Metrics,
-}
-
-impl From<RightWord> for Right {
-    fn from(word: RightWord) -> Self {
-        match word {
-            RightWord::Read => Self::Read,
-            RightWord::Write => Self::Write,
-            RightWord::Admin => Self::Admin,
-            RightWord::Bridge => Self::Bridge,
-            RightWord::Metrics => Self::Metrics,
-        }
-    }
+fn right() -> impl TypedValueParser<Value = Right> {
+    let named = |name: String| Right::ALL.into_iter().find(|right| right.name() == name);
+    let names = PossibleValuesParser::new(Right::ALL.map(Right::name));
+    names.try_map(move |name| named(name).ok_or("there is no such right"))
 }
 
 pub(crate) fn run(app: &App, args: Args) -> CommandResult<()> {
@@ -149,7 +136,7 @@ fn make(app: &App, file: &TokenFile<'_>, create: Create) -> CommandResult<()> {
     let new = NewToken {
         name: create.name,
         scope,
-        rights: create.rights.into_iter().map(Right::from).collect(),
+        rights: create.rights,
         functions: Some(create.functions).filter(|functions| !functions.is_empty()),
         expires_at: create.expires.as_deref().map(|text| ends_at(text, now)).transpose()?.flatten(),
     };
