@@ -215,7 +215,7 @@ pub(crate) async fn entry_to_label(
     if text != LEAF {
         let found = entry(backend, session, text).await?;
         let page = backend.path_page(session.id(), Some(&found), true, 1, None).await?;
-        if page.items.first().is_some_and(is_label) {
+        if page.messages.first().is_some_and(is_label) {
             let error = CommandError::usage(format!("{found} is a label itself"));
             return Err(error.hint("name the entry that it labels"));
         }
@@ -225,7 +225,7 @@ pub(crate) async fn entry_to_label(
     loop {
         let page =
             backend.path_page(session.id(), None, true, TITLE_PAGE, cursor.as_deref()).await?;
-        if let Some(item) = page.items.iter().find(|item| !is_label(item)) {
+        if let Some(item) = page.messages.iter().find(|item| !is_label(item)) {
             return Ok(item.entry_id.clone());
         }
         cursor = page.next_cursor;
@@ -246,7 +246,7 @@ pub(crate) async fn leaf(backend: &Backend, session: &Summary) -> CommandResult<
         return Ok(session.active_leaf.clone());
     }
     let page = backend.path_page(session.id(), None, true, 1, None).await?;
-    Ok(page.items.into_iter().next().map(|item| item.entry_id))
+    Ok(page.messages.into_iter().next().map(|item| item.entry_id))
 }
 
 /// All entries of a session and its active leaf.

@@ -5,18 +5,19 @@ use std::time::Duration;
 use bough_service::api::{
     AppendResponse, ArchiveResponse, CompactRequest, CompactionResponse, ContextResponse,
     DeleteResponse, ForkResponse, GetMessageResponse, ListTrashResponse, LoopSummary,
-    LoopsResponse, MessagesResponse, PlanCompactionRequest, PurgeResponse, SetMetaResponse,
-    UndeleteResponse, UndoCompactionRequest, UndoCompactionResponse, UsageResponse,
+    LoopsResponse, PlanCompactionRequest, PurgeResponse, SessionItem, SessionsResponse,
+    SetMetaResponse, UndeleteResponse, UndoCompactionRequest, UndoCompactionResponse,
+    UsageResponse,
 };
 use bough_session::{
-    AgentMessage, Bookkeeping, EntryId, JsonMap, SessionDetails, SessionEntry, SessionId,
-    SessionMeta, SessionStatus, TaskStatus,
+    AgentMessage, Bookkeeping, EntryId, JsonMap, SessionEntry, SessionId, SessionMeta,
+    SessionStatus, TaskStatus,
 };
 use bough_store::ListOrder;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::types::{EventPage, ListPage, PathPage, Summary, TrashedSession};
+use super::types::{EventPage, ListPage, PathPage, Summary};
 use super::{Backend, CallError};
 use crate::limits::ENTRIES_PAGE;
 use bough_service::compaction::PathItem;
@@ -45,28 +46,13 @@ impl ListRequest {
     }
 }
 
-#[derive(Deserialize)]
-struct ListAnswer {
-    sessions: Vec<ListedSession>,
-    #[serde(default)]
-    next_cursor: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct ListedSession {
-    #[serde(flatten)]
-    meta: SessionMeta,
-    #[serde(default)]
-    details: SessionDetails,
-}
-
 impl Backend {
     /// A page of sessions.
     pub(crate) async fn list(&self, ask: &ListRequest) -> Result<ListPage, CallError> {
-        let answer: ListAnswer = self.call("session::sessions", ask).await?;
-        let sessions = answer.sessions.into_iter().map(|ListedSession { meta, details }| Summary {
+        let answer: SessionsResponse = self.call("session::sessions", ask).await?;
+        let sessions = answer.sessions.into_iter().map(|SessionItem { meta, details }| Summary {
             meta,
-            details,
+            details: details.unwrap_or_default(),
             active_leaf: None,
             file: None,
         });
@@ -87,8 +73,7 @@ impl Backend {
             "include_custom": true,
         });
         let function = if newest_first { "session::messages-tail" } else { "session::messages" };
-        let answer: MessagesResponse = self.call(function, &request).await?;
-        Ok(PathPage { items: answer.messages, next_cursor: answer.next_cursor })
+        self.call(function, &request).await
     }
 
     /// The whole path to an entry, root first.
@@ -102,7 +87,7 @@ impl Backend {
         loop {
             let page =
                 self.path_page(session, leaf, false, ENTRIES_PAGE, cursor.as_deref()).await?;
-            path.extend(page.items.into_iter().filter_map(PathItem::of_message));
+            path.extend(page.messages.into_iter().filter_map(PathItem::of_message));
             match page.next_cursor {
                 Some(next) => cursor = Some(next),
                 None => return Ok(path),
@@ -231,10 +216,8 @@ impl Backend {
         &self,
         limit: usize,
         cursor: Option<&str>,
-    ) -> Result<(Vec<TrashedSession>, Option<String>), CallError> {
-        let request = json!({ "limit": limit, "cursor": cursor });
-        let answer: ListTrashResponse = self.call("session::list-trash", &request).await?;
-        Ok((answer.sessions, answer.next_cursor))
+    ) -> Result<ListTrashResponse, CallError> {
+        self.call("session::list-trash", &json!({ "limit": limit, "cursor": cursor })).await
     }
 
     /// Brings a deleted session back.

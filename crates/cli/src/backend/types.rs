@@ -1,6 +1,6 @@
 //! Answers as the commands and screens use them. Fields that an older server does not send are filled in.
 
-use bough_service::api::{MessageItem, TrashItem};
+use bough_service::api::{MessagesResponse, TrashItem};
 use bough_session::{EntryId, ModelName, Role, SessionDetails, SessionId, SessionMeta};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -66,13 +66,6 @@ pub(crate) struct ListPage {
     pub(crate) next_cursor: Option<String>,
 }
 
-/// A part of a path.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct PathPage {
-    pub(crate) items: Vec<MessageItem>,
-    pub(crate) next_cursor: Option<String>,
-}
-
 /// One entry as a tree shows it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Outline {
@@ -100,6 +93,9 @@ pub(crate) struct EntriesPage {
     pub(crate) active_leaf: Option<EntryId>,
     pub(crate) next_cursor: Option<String>,
 }
+
+/// A part of a path.
+pub(crate) type PathPage = MessagesResponse;
 
 /// A deleted session that can be brought back.
 pub(crate) type TrashedSession = TrashItem;

@@ -48,7 +48,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         let mut entry = resolve::entry(backend, &session, named).await?;
         if args.before {
             let page = backend.path_page(session.id(), Some(&entry), true, 2, None).await?;
-            let parent = page.items.into_iter().nth(1).map(|item| item.entry_id);
+            let parent = page.messages.into_iter().nth(1).map(|item| item.entry_id);
             entry = parent.ok_or_else(|| {
                 CommandError::usage("that is the first entry; there is none before it")
             })?;

@@ -47,9 +47,9 @@ async fn all(backend: &Backend) -> CommandResult<Vec<TrashedSession>> {
     let mut trash = Vec::new();
     let mut cursor: Option<String> = None;
     loop {
-        let (page, next) = backend.trash(ENTRIES_PAGE, cursor.as_deref()).await?;
-        trash.extend(page);
-        match next {
+        let page = backend.trash(ENTRIES_PAGE, cursor.as_deref()).await?;
+        trash.extend(page.sessions);
+        match page.next_cursor {
             Some(next) => cursor = Some(next),
             None => return Ok(trash),
         }

@@ -73,7 +73,7 @@ async fn delete(backend: &Backend, session: &Summary, purge: bool) -> CommandRes
         return Err(CommandError::not_found(format!("{} no longer exists", session.id())));
     }
     if purge {
-        let (newest, _) = backend.trash(1, None).await?;
+        let newest = backend.trash(1, None).await?.sessions;
         let found = newest.into_iter().find(|item| item.meta.session_id == *session.id());
         if let Some(item) = found {
             backend.purge(session.id(), &item.incarnation).await?;

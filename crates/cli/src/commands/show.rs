@@ -88,7 +88,7 @@ pub(crate) async fn newest(
         // One more than needed shows whether there are older ones.
         let size = (limit - messages).saturating_add(1).min(ENTRIES_PAGE);
         let page = backend.path_page(session.id(), leaf, true, size, cursor.as_deref()).await?;
-        for item in page.items {
+        for item in page.messages {
             if messages == limit {
                 items.reverse();
                 return Ok((items, true));

@@ -118,7 +118,7 @@ impl EffectRunner {
 
     async fn newest_messages(&self, session: &SessionId) -> Result<Vec<MessageItem>, String> {
         let page = self.backend.path_page(session, None, true, PREVIEW_MESSAGES, None).await;
-        page.map(|page| page.items).map_err(words)
+        page.map(|page| page.messages).map_err(words)
     }
 
     /// Opens a session file of pi where it is.
@@ -264,7 +264,7 @@ impl EffectRunner {
         let fork = self.backend.fork(session, entry, None).await.map_err(words)?.session_id;
         if !text.trim().is_empty() {
             let page = self.backend.path_page(&fork, None, true, 1, None).await.map_err(words)?;
-            let leaf = page.items.first().map(|item| item.entry_id.clone());
+            let leaf = page.messages.first().map(|item| item.entry_id.clone());
             self.append_text(&fork, &text, leaf.as_ref()).await?;
         }
         Ok(fork)

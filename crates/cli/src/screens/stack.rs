@@ -38,9 +38,8 @@ pub(crate) enum Request {
 /// Another screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    Session(SessionId),
-    /// A session, read up to an entry.
-    Entry(SessionId, EntryId),
+    /// A session, read up to an entry or to its active leaf.
+    Session(SessionId, Option<EntryId>),
     Tree(SessionId),
     /// A search, with a text to begin with.
     Search(Within, String),
@@ -212,15 +211,9 @@ impl ScreenStack {
 
     fn open(&mut self, target: Target) -> Vec<Request> {
         match target {
-            Target::Session(id) => {
+            Target::Session(id, leaf) => {
                 let mut state = SessionState::new(id, self.size, self.now_ms);
-                let requests = session::start(&mut state);
-                self.screens.push(Screen::Session(Box::new(state)));
-                requests
-            }
-            Target::Entry(id, entry) => {
-                let mut state = SessionState::new(id, self.size, self.now_ms);
-                state.leaf = Some(entry);
+                state.leaf = leaf;
                 let requests = session::start(&mut state);
                 self.screens.push(Screen::Session(Box::new(state)));
                 requests

@@ -205,7 +205,7 @@ fn enter_opens_or_picks() {
     let session = SessionId::from_stored("s_wide");
     assert_eq!(
         press(&mut state, &["Down", "Enter"]).pop(),
-        Some(Request::Open(Target::Session(session.clone())))
+        Some(Request::Open(Target::Session(session.clone(), None)))
     );
     state.only_pick = true;
     assert_eq!(press(&mut state, &["Enter"]), [Request::Pick(session)]);
@@ -322,5 +322,5 @@ fn files_of_pi_are_listed_marked_and_left_alone() {
     assert_eq!(opened, [Effect::OpenFile { file: "/pi/pi_1.jsonl".into() }]);
     let session = Ok(SessionId::from_stored("pi_1"));
     let requests = answer_with(&mut state, Answer::OpenedFile { session });
-    assert_eq!(requests, [Request::Open(Target::Session(SessionId::from_stored("pi_1")))]);
+    assert_eq!(requests, [Request::Open(Target::Session(SessionId::from_stored("pi_1"), None))]);
 }

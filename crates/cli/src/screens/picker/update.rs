@@ -208,7 +208,7 @@ fn open(state: &PickerState) -> Vec<Request> {
         (Some(file), true) => vec![Request::PickFile(file.clone())],
         (Some(file), false) => vec![Request::Picker(Effect::OpenFile { file: file.clone() })],
         (None, true) => vec![Request::Pick(session)],
-        (None, false) => vec![Request::Open(Target::Session(session))],
+        (None, false) => vec![Request::Open(Target::Session(session, None))],
     }
 }
 
@@ -323,7 +323,7 @@ fn on_answer(state: &mut PickerState, answer: Answer) -> Vec<Request> {
             relaid(state)
         }
         Answer::OpenedFile { session } => {
-            after(state, session, |_, session| vec![Request::Open(Target::Session(session))])
+            after(state, session, |_, session| vec![Request::Open(Target::Session(session, None))])
         }
         Answer::Previewed { session, items } => {
             let preview = items.map_or_else(Preview::Failed, Preview::Shown);

@@ -147,8 +147,7 @@ fn open(state: &SearchState) -> Vec<Request> {
     let Some(hit) = state.chosen() else { return Vec::new() };
     let session = hit.meta.session_id.clone();
     match (&state.within, hit.entry_id.clone()) {
-        (Within::Everything, Some(entry)) => vec![Request::Open(Target::Entry(session, entry))],
-        (Within::Everything, None) => vec![Request::Open(Target::Session(session))],
+        (Within::Everything, entry) => vec![Request::Open(Target::Session(session, entry))],
         (Within::Session(_), Some(entry)) => vec![Request::BackTo(entry)],
         (Within::Session(_), None) => vec![Request::Back],
     }

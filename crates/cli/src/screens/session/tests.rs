@@ -31,7 +31,7 @@ fn page(generation: u64, from: From, mut items: Vec<MessageItem>, next: Option<&
     if from == From::Tail {
         items.reverse();
     }
-    let page = Ok(PathPage { items, next_cursor: next.map(str::to_owned) });
+    let page = Ok(PathPage { messages: items, next_cursor: next.map(str::to_owned) });
     Answer::Page { session: session(), generation, from, page }
 }
 

@@ -240,12 +240,13 @@ fn take_page(state: &mut SessionState, from: From, page: PathPage) {
     match from {
         From::Head => {
             let items: Vec<Item> =
-                page.items.into_iter().map(|item| state.laid_out(item)).collect();
+                page.messages.into_iter().map(|item| state.laid_out(item)).collect();
             state.items.extend(items);
         }
         From::Tail => {
             // Newest first; entries that an event added meanwhile are there already.
-            let older = page.items.into_iter().filter(|item| state.place(&item.entry_id).is_none());
+            let older =
+                page.messages.into_iter().filter(|item| state.place(&item.entry_id).is_none());
             let older: Vec<MessageItem> = older.collect();
             let older: Vec<Item> =
                 older.into_iter().rev().map(|item| state.laid_out(item)).collect();
