@@ -78,7 +78,6 @@ fn sessions_are_found_by_id_prefix_title_and_last() {
     assert_eq!(found(&format!("id:{session}")), json!(session));
     let ambiguous = place.run(&["show", "s_"]);
     assert_eq!(ambiguous.code, 2);
-    assert!(ambiguous.err.contains("matches more than one session"), "{}", ambiguous.err);
     assert_eq!(ambiguous.err.matches("hint: s_").count(), 2, "the candidates are named");
     assert_eq!(place.run(&["show", "nothing like it"]).code, 3);
 }

@@ -16,9 +16,8 @@ fn entry() -> Value {
 async fn a_worker_registers_reads_and_changes_its_settings() {
     let test = TestServer::in_memory().await;
     let (mut worker, mut other) = (test.worker().await, test.worker().await);
-    let (code, text) = worker.refused("configuration::get", json!({"id": "mail"})).await;
+    let (code, _) = worker.refused("configuration::get", json!({"id": "mail"})).await;
     assert_eq!(code, "NOT_REGISTERED");
-    assert!(text.starts_with("NOT_REGISTERED: "), "{text}");
     let mut made = entry();
     made.as_object_mut().unwrap().remove("initial_value");
     made["value"] = json!({"host": "a"});
@@ -79,9 +78,8 @@ async fn our_own_settings_are_read_and_not_changed() {
     let schema = worker.call("configuration::schema", own).await;
     assert!(schema["schema"]["properties"]["adapter"].is_object(), "{schema}");
     let set = json!({"id": "session-manager", "value": {}});
-    let (code, text) = worker.refused("configuration::set", set).await;
+    let (code, _) = worker.refused("configuration::set", set).await;
     assert_eq!(code, "ADAPTER_ERROR");
-    assert!(text.contains("configuration file"), "{text}");
 }
 
 #[tokio::test]

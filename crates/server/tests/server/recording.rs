@@ -47,8 +47,6 @@ async fn a_body_of_events_becomes_a_session() {
     let ended = test.client().get(&format!("/v1/record/{name}")).await;
     let code = ended.problem(404);
     assert_eq!(code, "session/recording_not_open", "a recording without a name ends with its body");
-    assert!(ended.json()["detail"].as_str().unwrap().contains(name), "{}", ended.text);
-    assert!(ended.json()["hint"].as_str().unwrap().contains("resume_after"), "{}", ended.text);
     let loops = test.client().get("/v1/sessions/s/loops").await.ok();
     assert_eq!(loops["loops"].as_array().unwrap().len(), 2);
     let chain = test.client().get("/v1/sessions/s/loops/s.main.2/chain").await.ok();
@@ -132,7 +130,6 @@ async fn a_line_that_is_no_event_is_named() {
     let refused = recorder(&test).send("POST", "/v1/record", Some(body(&events))).await;
     let line = format!("line {} of the body", events.len());
     assert!(refused.text.contains(&line), "{}", refused.text);
-    assert!(refused.text.contains("`loop_id` is missing"), "{}", refused.text);
     let wrong = recorder(&test).send("POST", "/v1/record", Some("{oops\n".to_owned())).await;
     assert_eq!(wrong.problem(400), "http/bad_request");
     assert!(wrong.text.contains("line 1 of the body"), "{}", wrong.text);

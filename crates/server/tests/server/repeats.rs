@@ -452,7 +452,6 @@ async fn a_key_that_cannot_be_honoured_is_refused() {
     for path in [format!("/v1/sessions/{id}/entries/st/deltas"), "/v1/record".to_owned()] {
         let refused = lines.send("POST", &path, Some("{}".to_owned())).await;
         assert_eq!(refused.problem(400), "http/bad_request", "{path}");
-        assert!(refused.text.contains("takes no Idempotency-Key"), "{path}: {}", refused.text);
     }
 }
 

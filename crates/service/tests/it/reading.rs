@@ -82,10 +82,8 @@ async fn roles_leave_out_everything_else(bed: TestService) {
     check(json!(["user", "custom"]), &[&mine, note.as_str().unwrap()]).await;
     check(json!([]), &[]).await;
     check(json!(["function_result"]), &[]).await;
-    let (code, text) =
-        bed.err("session::messages", json!({"session_id": id, "roles": ["robot"]})).await;
-    assert_eq!(code, "session/malformed_request");
-    assert!(text.contains("unknown variant `robot`"), "{text}");
+    let unknown = json!({"session_id": id, "roles": ["robot"]});
+    assert_eq!(bed.err("session::messages", unknown).await.0, "session/malformed_request");
 }
 
 async fn a_cursor_belongs_to_its_path_and_filter(bed: TestService) {

@@ -4,7 +4,7 @@ use bough_recorder::{
     AgentEnd, AgentEvent, AgentStart, ParallelLoopEnd, ParallelLoopStart, PhiMessage, PhiUsage,
     Timestamp,
 };
-use bough_service::{Right, Scope};
+use bough_service::{Right, Scope, ServiceError};
 use serde_json::{Value, json};
 
 use crate::common::{TestService, object};
@@ -139,7 +139,6 @@ async fn after_a_restart_events_within_an_open_loop_are_a_gap(mut bed: TestServi
         let refused = bed.call("session::record", request).await.unwrap_err();
         assert_eq!(refused.code(), "session/recording_gap");
         assert_eq!(refused.data(), Some(json!({"position": 0})));
-        assert!(refused.to_string().contains("s.m.2"), "{refused}");
     }
     let resume = json!({"recording_id": "r", "after": 5, "events": &events[5..], "finish": true});
     let answer = record(&bed, resume).await;
@@ -159,9 +158,9 @@ async fn a_recording_that_finishes_breaks_off_its_loops(bed: TestService) {
 async fn a_line_that_is_no_event_is_refused_before_anything_is_recorded(bed: TestService) {
     let mut events = exchange("s", "s.m.1", 1, "one");
     events.push(json!(7));
-    let (code, text) = bed.err("session::record", json!({"events": events})).await;
-    assert_eq!(code, "session/malformed_request");
-    assert!(text.contains("events[2]"), "{text}");
+    let refused = bed.call("session::record", json!({"events": events})).await.unwrap_err();
+    let ServiceError::Malformed { path, .. } = &refused else { panic!("{refused:?}") };
+    assert_eq!(path, "/events/2");
     assert_eq!(bed.ok("session::get", json!({"session_id": "s"})).await, Value::Null);
 }
 

@@ -194,9 +194,7 @@ async fn rights_and_functions_are_needed(bed: TestService) {
     let few = Scope::owner().only_functions(["session::get".to_owned()]);
     let few = bed.with_scope(few);
     few.ok("session::get", json!({"session_id": id})).await;
-    let (code, text) = few.err("session::list", json!({})).await;
-    assert_eq!(code, "session/forbidden");
-    assert!(text.contains("session::list"), "{text}");
+    assert_eq!(few.err("session::list", json!({})).await.0, "session/forbidden");
 }
 
 async fn the_trash_is_scoped_too(bed: TestService) {

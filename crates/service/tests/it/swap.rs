@@ -205,9 +205,7 @@ async fn a_refused_configuration_shows_and_the_old_one_stays() {
         "last_outcome": "rejected", "last_error": "the folder cannot be read", "rejected_reloads": 1,
     });
     assert_eq!(status().await, rejected);
-    let (code, text) = bed.err("session::on-config-change", json!({})).await;
-    assert_eq!(code, "session/storage");
-    assert!(text.contains("nobody answers"), "{text}");
+    assert_eq!(bed.err("session::on-config-change", json!({})).await.0, "session/storage");
     assert_eq!(status().await, rejected);
     bed.service.note_reload(Ok(()));
     assert_eq!(status().await["last_outcome"], json!("applied"));
