@@ -3,7 +3,7 @@
 The blocks of one language on one page are one program, so that later ones see what earlier ones made:
 
     sh, ts, python    run
-    rust              run by the tests of `boughdb`: its doctests include the page, or `tests/documents.rs` has the block
+    rust              run by the tests of `boughdb`: its doctests include the page, or `tests/it/documents.rs` has the block
     console           shows what a person types; the commands and flags of `bough` in it must exist
     json              must be JSON, and directly below a program what one of the page prints
     yaml              a configuration, which the program checks
@@ -34,7 +34,7 @@ RUN_ELSEWHERE = {"docs/PYTHON.md"}
 
 ROOT = Path(sys.argv[1]).resolve()
 DOCTESTS = (ROOT / "crates/boughdb/src/lib.rs").read_text()
-RUST_TESTS = ROOT / "crates/boughdb/tests/documents.rs"
+RUST_TESTS = ROOT / "crates/boughdb/tests/it/documents.rs"
 
 
 def blocks(page: Path) -> dict[str, list[str]]:

@@ -140,6 +140,7 @@ fn apply_if_match(
     }
     let text = untag(value).filter(|_| more.is_none()).ok_or_else(not_one_tag)?;
     let (field, wanted, incarnation) = match precondition {
+        Precondition::Leaf if is_of_a_session(&text) => return Err(not_of_a_leaf()),
         Precondition::Leaf => ("expected_leaf", Value::String(text), None),
         Precondition::Version => {
             let (_, version) = text.rsplit_once('.').ok_or_else(not_one_tag)?;
@@ -182,6 +183,17 @@ fn ask_for(request: &mut Request, header: &str, field: &str, wanted: Value) -> R
     }
     let detail = format!("{header} and `{field}` say different things");
     Err(Problem::bad_request(detail, "Send one of the two."))
+}
+
+/// Whether a tag names a state of a session, or a page of it, and so no leaf.
+fn is_of_a_session(text: &str) -> bool {
+    text.split_once('.').is_some_and(|(first, _)| first.parse::<Incarnation>().is_ok())
+}
+
+fn not_of_a_leaf() -> Problem {
+    let detail = "this ETag names the session or a page of it, and an append is conditional on the active leaf";
+    let hint = "Send the ETag of the last append's answer, or `expected_leaf` with the session's `active_leaf`.";
+    Problem::bad_request(detail, hint)
 }
 
 fn not_one_tag() -> Problem {

@@ -23,8 +23,7 @@ pub(super) const NOT_JSON: &str = "it is not JSON; each line is one JSON object"
 #[serde(deny_unknown_fields)]
 pub(super) struct DeltaLine {
     pub(super) block: Option<u32>,
-    #[serde(default)]
-    pub(super) text: String,
+    pub(super) text: Option<String>,
     pub(super) kind: Option<DeltaBlock>,
     pub(super) function_call_id: Option<String>,
     pub(super) function_id: Option<String>,
@@ -124,9 +123,23 @@ impl DeltaLines {
     }
 }
 
-/// Refuses members of `finish` that finishing does not have.
-fn check_finish(line: DeltaLine) -> Result<DeltaLine, (&'static str, String)> {
-    let Some(finish) = &line.finish else { return Ok(line) };
+/// Refuses a line that is neither text nor the end, or both: a part of it would be lost without a word. Refuses members of
+/// `finish` that finishing does not have.
+fn check_line(line: DeltaLine) -> Result<DeltaLine, (&'static str, String)> {
+    let bad = |words: &str| Err(("http/bad_request", words.to_owned()));
+    let Some(finish) = &line.finish else {
+        let begins_block = line.kind.is_some() || line.function_call_id.is_some();
+        let says_something = line.text.is_some() || begins_block;
+        return if says_something { Ok(line) } else { bad("it has neither `text` nor `finish`") };
+    };
+    let is_alone = line.text.is_none()
+        && line.block.is_none()
+        && line.kind.is_none()
+        && line.function_call_id.is_none()
+        && line.function_id.is_none();
+    if !is_alone {
+        return bad("`finish` stands alone in its line; send the text in the line before");
+    }
     let known = bough_service::function("session::finish-message").map(fields).unwrap_or_default();
     let finish = Request::from(Value::Object(finish.clone()));
     check_names(&finish, &known, &[]).map_err(|problem| (problem.code, problem.detail))?;
@@ -135,12 +148,16 @@ fn check_finish(line: DeltaLine) -> Result<DeltaLine, (&'static str, String)> {
 
 /// A line, or the code and the words of its error.
 fn read_line(text: &[u8]) -> Result<DeltaLine, (&'static str, String)> {
+    // A list of the values in their order would be read as the line.
+    if text.trim_ascii_start().starts_with(b"[") {
+        return Err(("http/bad_request", "it must be an object, not a list".to_owned()));
+    }
     let mut json = serde_json::Deserializer::from_slice(text);
     let read = serde_path_to_error::deserialize(&mut json);
     let ended = json.end();
     match read {
         Ok(_) if ended.is_err() => Err(("http/bad_request", NOT_JSON.to_owned())),
-        Ok(line) => check_finish(line),
+        Ok(line) => check_line(line),
         Err(error) if !error.inner().is_data() => Err(("http/bad_request", NOT_JSON.to_owned())),
         Err(error) => {
             let (words, place) = (plain(&error.inner().to_string()), error.path().to_string());

@@ -152,7 +152,7 @@ impl Feed {
             session_id: self.session_id.clone(),
             entry_id: self.entry_id.clone(),
             block: line.block.unwrap_or_default(),
-            text: line.text,
+            text: line.text.unwrap_or_default(),
             kind: line.kind,
             function_call_id: line.function_call_id,
             function_id: line.function_id,
@@ -206,12 +206,12 @@ fn joined(batch: Vec<DeltaLine>) -> Vec<(DeltaLine, usize)> {
                 && line.function_call_id.is_none()
                 && (line.kind.is_none() || line.kind == before.kind)
         };
-        match joined.last_mut().filter(goes_on) {
-            Some((before, count)) => {
-                before.text.push_str(&line.text);
+        match (joined.last_mut().filter(goes_on), &line.text) {
+            (Some((before, count)), Some(text)) => {
+                before.text.get_or_insert_default().push_str(text);
                 *count += 1;
             }
-            None => joined.push((line, 1)),
+            _ => joined.push((line, 1)),
         }
     }
     joined

@@ -167,6 +167,14 @@ async fn a_line_that_is_no_delta_is_told_in_words_of_json() {
         ("nothing", "http/bad_request", "it is not JSON; each line is one JSON object"),
         ("{} {}", "http/bad_request", "it is not JSON; each line is one JSON object"),
         ("7", "http/bad_request", "it must be an object, not `7`"),
+        ("[0,\"x\"]", "http/bad_request", "it must be an object, not a list"),
+        ("{}", "http/bad_request", "it has neither `text` nor `finish`"),
+        ("{\"block\":0}", "http/bad_request", "it has neither `text` nor `finish`"),
+        (
+            "{\"block\":0,\"text\":\"y\",\"finish\":{}}",
+            "http/bad_request",
+            "`finish` stands alone in its line",
+        ),
     ] {
         let mut request = client.deltas(DELTAS).await;
         request.send("{\"block\":0,\"text\":\"x\"}\n").await;

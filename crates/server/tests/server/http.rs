@@ -133,6 +133,12 @@ async fn etags_are_preconditions_on_revisions_and_leaves() {
     assert_eq!(late.problem(412), "session/leaf_conflict");
     let session = format!("/v1/sessions/{id}");
     let tag = client.get(&session).await.header("etag").unwrap().to_owned();
+    let page = client.get(&format!("{session}/messages")).await.header("etag").unwrap().to_owned();
+    for other in [&tag, &page] {
+        // Nothing was appended: a conflict would send the caller to read what is not there.
+        let refused = client.with("if-match", other).post(&entries, user("d")).await;
+        assert_eq!(refused.problem(400), "http/bad_request", "{other}");
+    }
     assert_eq!(client.with("if-none-match", &tag).get(&session).await.status, 304);
     client.post(&entries, user("e")).await.ok();
     assert_eq!(client.with("if-none-match", &tag).get(&session).await.status, 200);

@@ -333,6 +333,39 @@ async fn a_reader_names_the_events_that_it_wants() {
     }
 }
 
+/// A report that is taken counts for ever, and an error of an unknown kind is named by its place.
+#[tokio::test]
+async fn the_end_of_a_message_is_read_strictly() {
+    let test = TestServer::in_memory().await;
+    let client = test.client();
+    let message = json!({"role": "assistant", "content": [], "usage": {"input": 7}});
+    let entry = json!({"create": true, "entry_id": "r", "stream": true, "message": message});
+    client.post("/v1/sessions/s/entries", entry).await.ok();
+    let usage = client.get("/v1/sessions/s/usage").await.ok();
+    assert_eq!(
+        (&usage["session"], &usage["branch"]["total"]["input"]),
+        (&usage["branch"], &json!(0))
+    );
+    let finish = "/v1/sessions/s/entries/r/finish";
+    let refused = client.post(finish, json!({"usage": {"input": 5, "outputs": 3}})).await;
+    assert_eq!(refused.problem(400), "http/unknown_member");
+    assert!(refused.text.contains("did you mean `output`?"), "{}", refused.text);
+    for (error, place) in [
+        (json!({"message": "m", "kind": "overloaded_error"}), "/error/kind"),
+        (json!({"message": 5}), "/error/message"),
+        (json!({}), "/error"),
+        (json!(5), "/error"),
+    ] {
+        let refused = client.post(finish, json!({ "error": error })).await;
+        assert_eq!(refused.problem(400), "session/invalid_payload", "{error}");
+        assert_eq!(refused.json()["errors"][0]["path"], place, "{}", refused.text);
+    }
+    client.post(finish, json!({"usage": {"input": 5}})).await.ok();
+    let usage = client.get("/v1/sessions/s/usage").await.ok();
+    assert_eq!(usage["session"], usage["branch"]);
+    assert_eq!(usage["session"]["total"]["input"], 5);
+}
+
 #[tokio::test]
 async fn a_finished_message_takes_no_more() {
     let test = TestServer::with("").await;

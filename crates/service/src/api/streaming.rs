@@ -1,6 +1,8 @@
 use bough_session::{EntryId, ErrorKind, SessionId, StopReason, Usage};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Input of `session::finish-message`: the last words about a message that was begun with `stream`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -13,7 +15,8 @@ pub struct FinishMessageRequest {
     pub stop_reason: Option<StopReason>,
     /// The provider's own word for it.
     pub native_stop_reason: Option<String>,
-    /// Tokens and money, as the provider reported them. They are counted from here on.
+    /// Tokens and money. They are counted from here on.
+    #[serde(default, deserialize_with = "usage_that_counts")]
     pub usage: Option<Usage>,
     /// The model, when it was not known at the beginning.
     pub model: Option<String>,
@@ -26,26 +29,68 @@ pub struct FinishMessageRequest {
 }
 
 /// What went wrong while a message streamed: words, or words and a kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum StreamError {
     /// In words.
     Message(String),
     /// In words, and by kind.
-    Detailed {
-        /// In words.
-        message: String,
-        /// By kind.
-        kind: Option<ErrorKind>,
-    },
+    Detailed(DetailedError),
+}
+
+/// What went wrong, in words and by kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DetailedError {
+    /// In words.
+    pub message: String,
+    /// By kind.
+    pub kind: Option<ErrorKind>,
 }
 
 impl StreamError {
     pub(crate) fn into_parts(self) -> (Option<String>, Option<ErrorKind>) {
         match self {
             Self::Message(message) => (Some(message), None),
-            Self::Detailed { message, kind } => (Some(message), kind),
+            Self::Detailed(error) => (Some(error.message), error.kind),
         }
+    }
+}
+
+/// A derived reader of two forms would not say what is wrong with the second one.
+impl<'de> Deserialize<'de> for StreamError {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Forms;
+        impl<'de> Visitor<'de> for Forms {
+            type Value = StreamError;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a text, or an object with `message` and `kind`")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<StreamError, E> {
+                Ok(StreamError::Message(text.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<StreamError, A::Error> {
+                let error = DetailedError::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(StreamError::Detailed(error))
+            }
+        }
+        deserializer.deserialize_any(Forms)
+    }
+}
+
+/// A report of usage without unknown members: a misspelt one would count as 0, and nothing can mend it afterwards.
+fn usage_that_counts<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Usage>, D::Error> {
+    const KNOWN: &[&str] =
+        &["input", "output", "cache_read", "cache_write", "reasoning", "cost_usd"];
+    let usage = Option::<Usage>::deserialize(deserializer)?;
+    let unknown = usage.as_ref().and_then(|usage| usage.unknown.iter().next());
+    match unknown {
+        Some((name, _)) => Err(D::Error::unknown_field(name, KNOWN)),
+        None => Ok(usage),
     }
 }
 

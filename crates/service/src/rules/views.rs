@@ -20,7 +20,9 @@ pub(crate) async fn usage(
     let mut walk = Walk::new(&*runtime.store, &request.session_id, Direction::NewestFirst)
         .ending_at(request.from_entry_id);
     while let Some(entries) = walk.next(SCAN_ENTRIES).await? {
-        entries.iter().for_each(|stored| branch.add_entry(&stored.entry));
+        // As in the state, a message counts when it is finished.
+        let finished = entries.iter().filter(|stored| !state.streams.is_open(&stored.entry.id));
+        finished.for_each(|stored| branch.add_entry(&stored.entry));
     }
     Ok(UsageResponse { session: state.usage.clone(), branch })
 }

@@ -190,6 +190,8 @@ fn blocked(members: Members<'_>, timestamp: i64) -> AgentMessage {
 /// A reply whose content has no parts.
 fn empty_reply(mut content: Members<'_>, timestamp: i64) -> AssistantMessage {
     content.take_word("role", "model");
+    // Kept, it would stand in the place of the parts that the reply may get.
+    content.take("parts");
     AssistantMessage {
         unknown: kept(FORMAT, content),
         ..AssistantMessage::new(Vec::new(), PROVIDER.to_owned(), String::new(), timestamp)

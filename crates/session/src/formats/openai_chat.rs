@@ -117,6 +117,10 @@ fn message(mut members: Members<'_>, timestamp: i64) -> Option<AgentMessage> {
         members.take("role");
     }
     let content = take_content(FORMAT, &mut members, "content", part);
+    if members.is_null("content") {
+        // Kept, it would stand in the place of the text that the message may get.
+        members.take("content");
+    }
     Some(match role.as_str() {
         "user" => user_message(FORMAT, content, timestamp, members),
         "assistant" => assistant(members, content, timestamp),

@@ -67,7 +67,11 @@ pub(super) fn write_part(
     side: &str,
     mapping: &mut Mapping,
 ) -> Option<RawJson> {
-    if let Some(whole) = mapping.original(block.unknown()) {
+    // A message that came without content is kept whole until it has a text.
+    let has_text = block.as_text().is_some_and(|text| !text.is_empty());
+    let whole = mapping.original(block.unknown());
+    let whole = whole.filter(|whole| !(has_text && is_message(whole)));
+    if let Some(whole) = whole {
         let kind = Members::parse(whole.get()).and_then(|members| members.text("type"));
         kind.filter(|kind| WHOLE_PARTS.contains(&kind.as_str()))?;
         let mut object = members_of(&whole);
@@ -101,4 +105,10 @@ pub(super) fn text_or_parts(kind: &str, parts: Vec<RawJson>) -> RawJson {
         return text.into();
     }
     to_json(&parts)
+}
+
+/// Whether an item is a message: a whole one is kept only where it came without content.
+fn is_message(item: &RawJson) -> bool {
+    let kind = Members::parse(item.get()).and_then(|members| members.text("type"));
+    kind.is_none_or(|kind| kind == "message")
 }

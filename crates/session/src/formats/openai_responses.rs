@@ -224,9 +224,10 @@ fn message_blocks(raw: &RawValue, mut members: Members<'_>) -> Vec<ContentBlock>
     members.take_word("type", "message");
     members.take_word("role", "assistant");
     let mut content = parts::content_of(&mut members, "content");
-    let Some(first) = content.first_mut() else {
-        return vec![whole_block(FORMAT, raw, String::new())];
-    };
+    if content.is_empty() {
+        content.push(whole_block(FORMAT, raw, String::new()));
+    }
+    let Some(first) = content.first_mut() else { return content };
     let own = first.unknown_mut();
     let mut rest = own_members(FORMAT, own);
     rest.set(ITEM, to_json(&members.into_unknown()));

@@ -54,6 +54,56 @@ fn a_text_in_place_of_a_list_is_block_0() {
     }
 }
 
+/// A reply that begins without content: as the APIs write it, and as their programs do.
+#[test]
+fn a_reply_that_began_empty_has_its_text_in_its_own_format() {
+    for (format, json) in [
+        (Format::Anthropic, r#"{"role":"assistant","content":[]}"#),
+        (Format::Bough, r#"{"role":"assistant","content":[]}"#),
+        (Format::OpenaiChat, r#"{"role":"assistant","content":null}"#),
+        (
+            Format::OpenaiChat,
+            r#"{"role":"assistant","content":null,"refusal":null,"tool_calls":null}"#,
+        ),
+        (
+            Format::OpenaiChat,
+            r#"{"object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null},"finish_reason":null}]}"#,
+        ),
+        (Format::OpenaiResponses, r#"{"type":"message","role":"assistant","content":[]}"#),
+        (Format::OpenaiResponses, r#"{"role":"assistant","content":[]}"#),
+        (
+            Format::OpenaiResponses,
+            r#"{"type":"message","id":"msg_1","status":"in_progress","role":"assistant","content":[]}"#,
+        ),
+        (
+            Format::OpenaiResponses,
+            r#"{"object":"response","model":"m","status":"in_progress","output":[]}"#,
+        ),
+        (
+            Format::OpenaiResponses,
+            r#"{"object":"response","model":"m","output":[{"type":"message","id":"msg_1","role":"assistant","content":[]}]}"#,
+        ),
+        (Format::Gemini, r#"{"role":"model","parts":[]}"#),
+        (Format::Gemini, r#"{"candidates":[{"content":{"role":"model","parts":null}}]}"#),
+        (Format::Gemini, r#"{"candidates":[{"content":null}]}"#),
+        (Format::AiSdk, r#"{"id":"m","role":"assistant","parts":[]}"#),
+        (Format::Pi, r#"{"role":"assistant","content":[],"timestamp":1}"#),
+        (Format::Phi, r#"{"role":"assistant","content":[],"timestamp":1}"#),
+    ] {
+        let mut entry = entry_in(format, "e", json);
+        if entry.message().unwrap().content().is_empty() {
+            entry.set_content(vec![ContentBlock::text("")], None);
+        }
+        append(&mut entry, 0, "Par", None);
+        append(&mut entry, 0, "is.", None);
+        assert_eq!(entry.message().unwrap().text(), "Paris.", "{json}");
+        let now = written(&entry, format).to_string();
+        let again = entry_in(format, "e", &now);
+        assert_eq!(again.message().unwrap().text(), "Paris.", "{json} became {now}");
+        assert_eq!(now.contains("msg_1"), json.contains("msg_1"), "the item keeps its id: {now}");
+    }
+}
+
 /// What a provider's API shows of a reply that is not finished, and nothing where it shows none.
 #[test]
 fn a_message_that_streams_does_not_say_why_it_stopped() {

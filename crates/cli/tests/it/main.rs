@@ -1,0 +1,16 @@
+//! The built program from outside: its commands, its screens and its server.
+
+mod commands;
+mod common;
+mod demo;
+mod odd_files;
+mod old_stores;
+mod pi_files;
+mod record;
+mod recorded_compaction;
+mod screens;
+mod search;
+mod serve;
+mod serving;
+mod terminal_answers;
+mod tokens;

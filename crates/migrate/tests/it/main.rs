@@ -1,0 +1,18 @@
+//! V1 files of pi: read, served, migrated, exported and rolled back, also under faults.
+
+mod beside_pi;
+mod common;
+mod crash;
+mod export;
+mod kill;
+mod live;
+mod mapping;
+mod migration;
+mod named_files;
+mod property;
+mod reading;
+mod rollback;
+mod served;
+mod v1_index;
+mod v1_session;
+mod ways_out;
