@@ -15,46 +15,48 @@ const KINDS: [&str; 4] = ["text", "image", "thinking", "toolCall"];
 /// The member of a block that holds a block which this version does not know.
 const ORIGINAL: &str = "original";
 
+#[derive(Clone, Copy, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Kind {
+    Text,
+    Image,
+    Thinking,
+    ToolCall,
+}
+
+/// The members of a block of any of these kinds.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Block {
+    r#type: Kind,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    data: Option<String>,
+    #[serde(default)]
+    mime_type: Option<String>,
+    #[serde(default)]
+    thinking: Option<String>,
+    #[serde(default)]
+    signature: Option<String>,
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default, deserialize_with = "some")]
+    arguments: Option<Value>,
+}
+
+/// A member that is there, also if it is null.
+fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
 /// A block of a known kind.
 pub(super) struct KnownBlock(pub(super) ContentBlock);
 
 impl<'de> Deserialize<'de> for KnownBlock {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Clone, Copy, serde::Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        enum Kind {
-            Text,
-            Image,
-            Thinking,
-            ToolCall,
-        }
-
-        #[derive(serde::Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Block {
-            r#type: Kind,
-            #[serde(default)]
-            text: Option<String>,
-            #[serde(default)]
-            data: Option<String>,
-            #[serde(default)]
-            mime_type: Option<String>,
-            #[serde(default)]
-            thinking: Option<String>,
-            #[serde(default)]
-            signature: Option<String>,
-            #[serde(default)]
-            id: Option<String>,
-            #[serde(default)]
-            name: Option<String>,
-            #[serde(default, deserialize_with = "some")]
-            arguments: Option<Value>,
-        }
-
-        fn some<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-            Value::deserialize(deserializer).map(Some)
-        }
-
         let block = Block::deserialize(deserializer)?;
         let need = |text: Option<String>, name| text.ok_or_else(|| D::Error::missing_field(name));
         let unknown = UnknownMembers::NONE;

@@ -156,14 +156,20 @@ impl<'de> Visitor<'de> for SaidVisitor {
 }
 
 impl Draft {
-    fn finish<E: Error>(self) -> Result<Said, E> {
-        let for_assistant = self.stop_reason.is_some()
+    const fn is_for_assistant(&self) -> bool {
+        self.stop_reason.is_some()
             || self.model.is_some()
             || self.provider.is_some()
             || self.usage.is_some()
-            || self.error_message.is_some();
-        let for_tool =
-            self.tool_call_id.is_some() || self.tool_name.is_some() || self.is_error.is_some();
+            || self.error_message.is_some()
+    }
+
+    const fn is_for_tool(&self) -> bool {
+        self.tool_call_id.is_some() || self.tool_name.is_some() || self.is_error.is_some()
+    }
+
+    fn finish<E: Error>(self) -> Result<Said, E> {
+        let (for_assistant, for_tool) = (self.is_for_assistant(), self.is_for_tool());
         let content = need(self.content, "content")?;
         // A time beyond the numbers of the store is kept in the text.
         let timestamp = need(self.timestamp, "timestamp")?;
