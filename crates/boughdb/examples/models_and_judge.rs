@@ -5,8 +5,8 @@
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use boughdb::recording::{
-    AgentEnd, AgentStart, LoopConfigSnapshot, ParallelLoopEnd, ParallelLoopStart, PhiUsage,
-    SessionRecorder, SessionRecorderConfig, Timestamp,
+    AgentEnd, AgentStart, LoopConfigSnapshot, ParallelLoopEnd, ParallelLoopStart, SessionRecorder,
+    SessionRecorderConfig, Timestamp, total_tokens,
 };
 use boughdb::{Usage, assistant};
 
@@ -31,9 +31,9 @@ fn main() {
         recorder.on_event(AgentEnd::new(loop_id, [answer], now).into());
     }
     // The judge is a model too: its tokens count for the choice, not for a loop.
-    let judged = PhiUsage { input: 45, output: 5, total_tokens: 50, ..PhiUsage::default() };
-    let choice = ParallelLoopEnd::new("s", "s.small.1", 0, now);
-    recorder.on_event(ParallelLoopEnd { evaluation_usage: judged, ..choice }.into());
+    let judged = Usage { input: Some(45), output: Some(5), ..Usage::default() };
+    let choice = ParallelLoopEnd::new("s", "s.small.1", 0, now).with_usage(judged);
+    recorder.on_event(choice.into());
     recorder.flush();
 
     for session in recorder.drain_completed() {
@@ -44,10 +44,10 @@ fn main() {
                 "{} ({}): {} tokens written, chosen: {chosen}",
                 config.model,
                 config.config_id.as_deref().unwrap_or_default(),
-                one.usage.output,
+                one.usage.output.unwrap_or(0),
             );
         }
-        println!("all loops wrote {} tokens", session.total_usage().output);
-        println!("the judge took {}", session.evaluation_usage().total_tokens);
+        println!("all loops wrote {} tokens", session.total_usage().output.unwrap_or(0));
+        println!("the judge took {}", total_tokens(&session.evaluation_usage()));
     }
 }

@@ -5,7 +5,7 @@
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use boughdb::recording::{
-    AgentEnd, AgentEvent, AgentStart, MessageEnd, Timestamp, TurnEnd, TurnStart,
+    AgentEnd, AgentEvent, AgentStart, MessageEnd, Timestamp, TurnEnd, TurnStart, total_tokens,
 };
 use boughdb::{Bough, Error, Usage, assistant, user};
 use tokio::sync::mpsc;
@@ -38,7 +38,7 @@ async fn main() -> Result<(), Error> {
     }
     if let Some(recorded) = bough.recorded("chat-1").await? {
         for one in &recorded.loops {
-            let tokens = one.usage.total_tokens;
+            let tokens = total_tokens(&one.usage);
             println!("{}: {:?}, {} turn", one.loop_id, one.status, one.turns.len());
             for message in one.canonical_messages() {
                 let written = message.usage().and_then(|usage| usage.output).unwrap_or(0);

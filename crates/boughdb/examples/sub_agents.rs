@@ -46,6 +46,7 @@ async fn main() -> Result<(), Error> {
     }
     let graph = SpawnGraph::new(&sessions);
     println!("the family: {}", graph.family_of("parent").join(", "));
-    println!("all of it read {} tokens", usage_with_sub_agents("parent", &sessions).input);
+    let usage = usage_with_sub_agents("parent", &sessions);
+    println!("all of it read {} tokens", usage.input.unwrap_or(0));
     Ok(())
 }

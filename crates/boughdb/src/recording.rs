@@ -26,18 +26,18 @@
 //! let back: Vec<_> = recorded.loops[0].canonical_messages().collect();
 //! assert_eq!(back[1].text(), "Hi!");
 //! assert_eq!(back[1].usage().and_then(|usage| usage.cost_usd), Some(0.01));
-//! assert_eq!(Usage::from(recorded.total_usage()).input, Some(5));
+//! assert_eq!(recorded.total_usage().input, Some(5));
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! All constructors of events take these types, and `canonical_messages` of a loop, a turn and a context gives them back. Underneath,
-//! events and loops hold messages as the session files of phi-core do ([`PhiMessage`], [`PhiUsage`]), so that such files are read and
-//! written byte for byte, with members that this version does not know ([`Verbatim`]). Programs that need those members look there;
-//! no other program has to name these types:
+//! All constructors of events take these types. Events, loops and turns hold each message as a [`RecordedMessage`]: the message
+//! ([`RecordedMessage::message`]), the turn that made it, and the JSON that it came as, with members that this version does not know, so
+//! that what was recorded is written byte for byte. `canonical_messages` of a loop, a turn and a context gives the messages alone. A
+//! record has every number of a usage, and [`total_tokens`] gives the total that the provider counted:
 //!
 //! ```
-//! use boughdb::recording::{ParallelLoopEnd, Timestamp, TurnEnd};
+//! use boughdb::recording::{ParallelLoopEnd, Timestamp, TurnEnd, total_tokens};
 //! use boughdb::{Usage, assistant, function_result};
 //!
 //! let now = Timestamp::now();
@@ -47,10 +47,10 @@
 //!     .with_tool_results([function_result("call-1", "search", "Found.")])
 //!     .with_usage(usage.clone());
 //! assert_eq!(end.tool_results.len(), 1);
-//! assert_eq!(end.message.canonical().map(|message| message.text()).as_deref(), Some("I look."));
-//! assert_eq!(Usage::from(end.usage).input, Some(5));
+//! assert_eq!(end.message.message().map(|message| message.text()).as_deref(), Some("I look."));
+//! assert_eq!((end.usage.input, total_tokens(&end.usage)), (Some(5), 7));
 //! let choice = ParallelLoopEnd::new("s", "s.main.1", 0, now).with_usage(usage);
-//! assert_eq!(Usage::from(choice.evaluation_usage).output, Some(2));
+//! assert_eq!(choice.evaluation_usage.output, Some(2));
 //! ```
 //!
 //! Loops are identified and chained by their ids:

@@ -3,9 +3,12 @@
 //! A [`CompactionBlock`] is an overlay over a loop. The loop stays unchanged, and removing the block restores the
 //! conversation.
 
+use bough_session::ContentBlock;
+
 use crate::context::{CompactionConfig, HeuristicTokenCounter, TokenCounter};
 use crate::limits::SUMMARY_LINE_CHARS;
-use crate::message::{Content, LlmMessage, Message, PhiMessage};
+use crate::message::RecordedMessage;
+use crate::message::content::unknown_block;
 use crate::model::{CompactedSection, CompactionBlock, LoopRecord, TurnRange};
 use crate::time::Timestamp;
 
@@ -20,7 +23,7 @@ pub struct TurnMap {
 impl TurnMap {
     /// The groups of these messages.
     #[must_use]
-    pub fn from_messages(messages: &[PhiMessage]) -> Self {
+    pub fn from_messages(messages: &[RecordedMessage]) -> Self {
         let mut starts = Vec::new();
         let mut current = None;
         for (at, message) in messages.iter().enumerate() {
@@ -44,8 +47,8 @@ impl TurnMap {
     pub fn messages_for_range<'a>(
         &self,
         range: TurnRange,
-        messages: &'a [PhiMessage],
-    ) -> &'a [PhiMessage] {
+        messages: &'a [RecordedMessage],
+    ) -> &'a [RecordedMessage] {
         let end = range.end_turn.saturating_add(1);
         let bounds = self.start_of(range.start_turn).zip(self.start_of(end));
         bounds.and_then(|(start, end)| messages.get(start..end)).unwrap_or_default()
@@ -130,7 +133,7 @@ impl Split {
     /// The split that the settings ask for. If the loop is too short for both, its first turns are kept first. A tool's
     /// answer is never separated from its call.
     #[must_use]
-    pub fn of(messages: &[PhiMessage], turn_map: &TurnMap, config: &CompactionConfig) -> Self {
+    pub fn of(messages: &[RecordedMessage], turn_map: &TurnMap, config: &CompactionConfig) -> Self {
         let total = turn_map.turn_count();
         let first_end = to_turns(config.keep_first_turns).min(total);
         let mut recent_start =
@@ -158,9 +161,9 @@ fn range(start: u32, end: u32) -> Option<TurnRange> {
     (start < end).then(|| TurnRange { start_turn: start, end_turn: end - 1 })
 }
 
-fn begins_with_answer(messages: &[PhiMessage], turn_map: &TurnMap, turn: u32) -> bool {
+fn begins_with_answer(messages: &[RecordedMessage], turn_map: &TurnMap, turn: u32) -> bool {
     let first = turn_map.start_of(turn).and_then(|at| messages.get(at));
-    first.is_some_and(|message| matches!(message.as_llm(), Some(Message::ToolResult { .. })))
+    first.is_some_and(|message| message.answered_call().is_some())
 }
 
 /// The usual strategy: a line for each turn, until the summary is as long as it may be.
@@ -196,10 +199,10 @@ impl BlockCompactionStrategy for DefaultBlockCompaction {
         if let Some(focus) = &config.focus_message {
             kept.insert(0, focus.clone());
         }
-        let timestamp = record.messages.last().map_or(0, PhiMessage::timestamp);
+        let timestamp = record.messages.last().map_or(0, RecordedMessage::timestamp);
         CompactedSection {
             range,
-            messages: kept.into_iter().map(|line| PhiMessage::user(line, timestamp)).collect(),
+            messages: kept.into_iter().map(|line| RecordedMessage::user(line, timestamp)).collect(),
         }
     }
 }
@@ -226,7 +229,7 @@ fn within_budget(lines: Vec<String>, budget: usize) -> Vec<String> {
 }
 
 /// One line for a turn: the model's text, else the tools that it used, else the input.
-fn summary_line(messages: &[PhiMessage]) -> String {
+fn summary_line(messages: &[RecordedMessage]) -> String {
     let assistant = messages.iter().find(|message| message.is_assistant());
     let words = match assistant {
         None => messages
@@ -246,28 +249,31 @@ fn summary_line(messages: &[PhiMessage]) -> String {
     format!("[Summary] {short}")
 }
 
-fn tool_calls(message: &PhiMessage) -> usize {
-    let blocks = message.as_llm().map_or(&[][..], |message| message.content());
-    let is_call = |block: &&Content| matches!(block, Content::ToolCall { .. });
-    blocks.iter().filter(is_call).count()
+fn tool_calls(message: &RecordedMessage) -> usize {
+    let is_call = |block: &&ContentBlock| matches!(block, ContentBlock::FunctionCall(_));
+    message.content().iter().filter(is_call).count()
 }
 
-fn with_cut_output(message: &PhiMessage, lines_max: usize) -> PhiMessage {
-    let PhiMessage::Llm(llm) = message else {
-        return message.clone();
+fn with_cut_output(message: &RecordedMessage, lines_max: usize) -> RecordedMessage {
+    let is_long = |block: &ContentBlock| {
+        is_text(block) && block.as_text().is_some_and(|text| text.lines().count() > lines_max)
     };
-    let is_long = |block: &Content| matches!(block, Content::Text { text } if text.lines().count() > lines_max);
-    let is_answer = matches!(llm.message, Message::ToolResult { .. });
-    if !is_answer || !llm.message.content().iter().any(is_long) {
-        return message.clone();
+    let mut cut = message.clone();
+    if message.answered_call().is_none() || !message.content().iter().any(is_long) {
+        return cut;
     }
-    let mut llm: LlmMessage = (***llm).clone();
-    for block in llm.message.content_mut() {
-        if let Content::Text { text } = block {
+    cut.change(|said| {
+        let blocks = said.message.content_mut().iter_mut().filter(|block| is_text(block));
+        for text in blocks.filter_map(ContentBlock::stream_text_mut) {
             *text = cut_lines(text, lines_max);
         }
-    }
-    llm.into()
+    });
+    cut
+}
+
+/// Whether a block is of words, and not a text that is shown for a block of an unknown kind.
+fn is_text(block: &ContentBlock) -> bool {
+    block.as_text().is_some() && unknown_block(block).is_none()
 }
 
 /// The beginning and the end of a long text.
@@ -291,11 +297,12 @@ mod tests {
     use super::*;
     use crate::message::TurnId;
 
-    fn talk(turns: &[Option<u32>]) -> Vec<PhiMessage> {
+    fn talk(turns: &[Option<u32>]) -> Vec<RecordedMessage> {
         let turn_id = |turn: &Option<u32>| {
             turn.map(|turn_index| TurnId { loop_id: "l".to_owned(), turn_index })
         };
-        let say = |(at, turn)| PhiMessage::user(format!("m{at}"), 1).with_turn_id(turn_id(turn));
+        let say =
+            |(at, turn)| RecordedMessage::user(format!("m{at}"), 1).with_turn_id(turn_id(turn));
         turns.iter().enumerate().map(say).collect()
     }
 
@@ -307,7 +314,7 @@ mod tests {
         let check = |start_turn, end_turn, expected: &[&str]| {
             let range = TurnRange { start_turn, end_turn };
             let found = turn_map.messages_for_range(range, &messages);
-            let found: Vec<String> = found.iter().map(PhiMessage::text).collect();
+            let found: Vec<String> = found.iter().map(RecordedMessage::text).collect();
             assert_eq!(found, expected);
         };
         check(2, 2, &["m2", "m3"]);

@@ -1,7 +1,11 @@
 //! The context loader: what an agent that continues from a loop should read.
 
+use bough_session::{AgentMessage, ContentBlock};
+use serde_json::Value;
+
 use crate::compaction::{BlockCompactionStrategy, TurnMap};
-use crate::message::{Content, Message, PhiMessage};
+use crate::message::RecordedMessage;
+use crate::message::content::unknown_block;
 use crate::model::{CompactionBlock, LoopRecord, RecordedSession};
 use crate::time::Timestamp;
 
@@ -58,43 +62,47 @@ pub trait TokenCounter: Send + Sync {
     fn estimate_text(&self, text: &str) -> usize;
 
     /// For a message: its blocks, and a little for its frame.
-    fn estimate_message(&self, message: &PhiMessage) -> usize {
+    fn estimate_message(&self, message: &RecordedMessage) -> usize {
         const FRAME: usize = 4;
         const TOOL_FRAME: usize = 8;
-        let blocks = |content: &[Content]| -> usize {
-            content.iter().map(|block| self.estimate_block(block)).sum()
-        };
-        match message {
-            PhiMessage::Llm(llm) => match &llm.message {
-                Message::ToolResult { content, tool_name, .. } => {
-                    blocks(content) + self.estimate_text(tool_name) + TOOL_FRAME
-                }
-                other => blocks(other.content()) + FRAME,
-            },
-            PhiMessage::Extension(extension) => {
-                self.estimate_text(&extension.data.to_string()) + FRAME
+        if let Some(value) = message.other() {
+            let shown = value.get("kind").is_some_and(Value::is_string).then(|| value.get("data"));
+            return self.estimate_text(&shown.flatten().unwrap_or(value).to_string()) + FRAME;
+        }
+        let blocks =
+            message.content().iter().map(|block| self.estimate_block(block)).sum::<usize>();
+        match message.known() {
+            Some(AgentMessage::FunctionResult(result)) => {
+                blocks + self.estimate_text(&result.function_id) + TOOL_FRAME
             }
-            PhiMessage::Other(value) => self.estimate_text(&value.to_string()) + FRAME,
+            _ => blocks + FRAME,
         }
     }
 
     /// For a block of a message.
-    fn estimate_block(&self, block: &Content) -> usize {
+    fn estimate_block(&self, block: &ContentBlock) -> usize {
         const CALL_FRAME: usize = 8;
+        if let Some(value) = unknown_block(block) {
+            return self.estimate_text(&value.to_string());
+        }
         match block {
-            Content::Text { text } => self.estimate_text(text),
-            Content::Thinking { thinking, .. } => self.estimate_text(thinking),
+            ContentBlock::Text(block) => self.estimate_text(&block.text),
+            ContentBlock::Thinking(thought) => self.estimate_text(&thought.text),
             // A picture costs by its size, within bounds; base64 is a third larger than the bytes.
-            Content::Image { data, .. } => (data.len() * 3 / 4 / 750).clamp(85, 16_000),
-            Content::ToolCall { name, arguments, .. } => {
-                self.estimate_text(name) + self.estimate_text(&arguments.to_string()) + CALL_FRAME
+            ContentBlock::Image(image) => (image.data.len() * 3 / 4 / 750).clamp(85, 16_000),
+            ContentBlock::FunctionCall(call) => {
+                self.estimate_text(&call.function_id)
+                    + self.estimate_text(&call.arguments.value().to_string())
+                    + CALL_FRAME
             }
-            Content::Other(value) => self.estimate_text(&value.to_string()),
+            ContentBlock::FunctionResult(result) => {
+                result.content.iter().map(|block| self.estimate_block(block)).sum()
+            }
         }
     }
 
     /// For several messages.
-    fn estimate_messages(&self, messages: &[PhiMessage]) -> usize {
+    fn estimate_messages(&self, messages: &[RecordedMessage]) -> usize {
         messages.iter().map(|message| self.estimate_message(message)).sum()
     }
 }
@@ -113,9 +121,16 @@ impl TokenCounter for HeuristicTokenCounter {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadedContext {
     /// The messages for the agent.
-    pub messages: Vec<PhiMessage>,
+    pub messages: Vec<RecordedMessage>,
     /// The loops on the chain that are too old to be part of the context, from the root.
     pub loops_left_out: Vec<String>,
+}
+
+impl LoadedContext {
+    /// What the agent should read. Messages of the application alone are left out.
+    pub fn canonical_messages(&self) -> impl Iterator<Item = &AgentMessage> {
+        self.messages.iter().filter_map(RecordedMessage::message)
+    }
 }
 
 /// The context of an agent that continues from `loop_id`: the messages of the loops on its chain, or the compactions
@@ -129,7 +144,7 @@ pub fn build_context_from_session(
     counter: &dyn TokenCounter,
 ) -> LoadedContext {
     let chain = chain_of_records(session, loop_id);
-    let parts: Vec<Vec<PhiMessage>> = chain
+    let parts: Vec<Vec<RecordedMessage>> = chain
         .iter()
         .map(|record| messages_of(session, record, record.loop_id == loop_id))
         .collect();
@@ -212,7 +227,7 @@ fn messages_of(
     session: &RecordedSession,
     record: &LoopRecord,
     is_current: bool,
-) -> Vec<PhiMessage> {
+) -> Vec<RecordedMessage> {
     let mut messages = inherited(session, record);
     match &record.compaction_block {
         None => messages.extend_from_slice(&record.messages),
@@ -227,7 +242,7 @@ fn messages_of(
 
 /// What a rerun that only answers again took over from the loop before it: everything up to the last message that was
 /// not the model's.
-fn inherited(session: &RecordedSession, record: &LoopRecord) -> Vec<PhiMessage> {
+fn inherited(session: &RecordedSession, record: &LoopRecord) -> Vec<RecordedMessage> {
     let mut tries = Vec::new();
     let mut current = record;
     while let Some(before) = session.superseded_by(current) {
@@ -244,7 +259,7 @@ fn inherited(session: &RecordedSession, record: &LoopRecord) -> Vec<PhiMessage> 
             None => messages.extend_from_slice(&attempt.messages),
             Some(block) => messages.extend(sections(attempt, block)),
         }
-        while messages.last().is_some_and(PhiMessage::is_assistant) {
+        while messages.last().is_some_and(RecordedMessage::is_assistant) {
             messages.pop();
         }
     }
@@ -252,7 +267,7 @@ fn inherited(session: &RecordedSession, record: &LoopRecord) -> Vec<PhiMessage> 
 }
 
 /// The parts of a block in the order of the turns that they replace.
-fn sections(record: &LoopRecord, block: &CompactionBlock) -> Vec<PhiMessage> {
+fn sections(record: &LoopRecord, block: &CompactionBlock) -> Vec<RecordedMessage> {
     let turn_map = TurnMap::from_messages(&record.messages);
     let first = block.keep_first.iter();
     let first = first.flat_map(|range| turn_map.messages_for_range(*range, &record.messages));
@@ -282,19 +297,9 @@ mod tests {
     use crate::compaction::DefaultBlockCompaction;
     use crate::event::ContinuationKind;
     use crate::model::LoopStatus;
-    use crate::open_enums::PhiStopReason;
 
-    fn answer(text: &str) -> PhiMessage {
-        Message::Assistant {
-            content: vec![Content::Text { text: text.to_owned() }],
-            stop_reason: PhiStopReason::Stop,
-            model: "m".into(),
-            provider: "p".into(),
-            usage: crate::message::PhiUsage::default(),
-            timestamp: 1,
-            error_message: None,
-        }
-        .into()
+    fn answer(text: &str) -> RecordedMessage {
+        RecordedMessage::assistant("p", "m", text, 1)
     }
 
     /// A chain of loops, each of a question and `turns` answers.
@@ -308,7 +313,7 @@ mod tests {
                 record.parent_loop_id = Some(format!("l{}", at - 1));
                 record.continuation_kind = ContinuationKind::Default;
             }
-            record.messages.push(PhiMessage::user(format!("q{at}"), 1));
+            record.messages.push(RecordedMessage::user(format!("q{at}"), 1));
             let answers = (0..turns).map(|turn| answer(&format!("a{at}.{turn}")));
             record.messages.extend(answers);
             session.loops.add(record).unwrap();
@@ -317,7 +322,7 @@ mod tests {
     }
 
     fn texts(context: &LoadedContext) -> String {
-        let texts: Vec<String> = context.messages.iter().map(PhiMessage::text).collect();
+        let texts: Vec<String> = context.messages.iter().map(RecordedMessage::text).collect();
         texts.join(" | ")
     }
 
@@ -451,7 +456,7 @@ mod tests {
     #[test]
     fn a_rerun_keeps_the_question_and_loses_the_failed_answer() {
         let mut session = chain(2, 1);
-        let rerun = |id: &str, parent: &str, messages: Vec<PhiMessage>| {
+        let rerun = |id: &str, parent: &str, messages: Vec<RecordedMessage>| {
             let started = Timestamp::from_unix_ms(10);
             let mut record = LoopRecord::new(id, "s", "a", LoopStatus::Completed, started);
             record.parent_loop_id = Some(parent.to_owned());
@@ -460,7 +465,7 @@ mod tests {
             record
         };
         let goes_on = rerun("again", "l1", vec![answer("better")]);
-        let asks_anew = rerun("anew", "l1", vec![PhiMessage::user("q1", 1), answer("best")]);
+        let asks_anew = rerun("anew", "l1", vec![RecordedMessage::user("q1", 1), answer("best")]);
         session.loops.add(goes_on).unwrap();
         session.loops.add(asks_anew).unwrap();
         let config = CompactionConfig::default();

@@ -7,13 +7,13 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use bough_session::ContentBlock;
 use serde::de::value::{MapAccessDeserializer, MapDeserializer};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::message::Content;
 use crate::short::ShortText;
 use crate::time::Timestamp;
 use crate::verbatim::{Members, Verbatim};
@@ -73,7 +73,8 @@ pub enum StreamDelta {
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ToolResult {
     /// The blocks that the model sees.
-    pub content: Vec<Content>,
+    #[serde(with = "crate::message::content")]
+    pub content: Vec<ContentBlock>,
     /// Anything else.
     #[serde(default)]
     pub details: Value,

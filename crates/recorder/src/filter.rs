@@ -3,8 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use bough_session::{AgentMessage, ContentBlock};
+
 use crate::event::{AgentEnd, AgentEvent, InputRejected};
-use crate::message::{Content, Message, PhiMessage};
+use crate::message::RecordedMessage;
 use crate::time::Timestamp;
 
 /// The verdict of a filter on a user's input.
@@ -59,11 +61,14 @@ impl InputFilters {
     pub fn admit(
         &self,
         loop_id: &str,
-        messages: impl IntoIterator<Item = impl Into<PhiMessage>>,
-    ) -> Result<Vec<PhiMessage>, RejectedInput> {
-        let mut messages: Vec<PhiMessage> = messages.into_iter().map(Into::into).collect();
-        let texts: Vec<String> =
-            messages.iter().filter(|message| is_users(message)).map(PhiMessage::text).collect();
+        messages: impl IntoIterator<Item = impl Into<RecordedMessage>>,
+    ) -> Result<Vec<RecordedMessage>, RejectedInput> {
+        let mut messages: Vec<RecordedMessage> = messages.into_iter().map(Into::into).collect();
+        let texts: Vec<String> = messages
+            .iter()
+            .filter(|message| is_users(message))
+            .map(RecordedMessage::text)
+            .collect();
         if texts.is_empty() {
             return Ok(messages);
         }
@@ -95,15 +100,14 @@ impl RejectedInput {
     }
 }
 
-fn is_users(message: &PhiMessage) -> bool {
-    matches!(message.as_llm(), Some(Message::User { .. }))
+fn is_users(message: &RecordedMessage) -> bool {
+    matches!(message.known(), Some(AgentMessage::User(_)))
 }
 
-fn append(messages: &mut [PhiMessage], text: String) {
+fn append(messages: &mut [RecordedMessage], text: String) {
     let last = messages.iter_mut().rev().find(|message| is_users(message));
-    if let Some(PhiMessage::Llm(llm)) = last {
-        let message = &mut Arc::make_mut(llm).value_mut().message;
-        message.content_mut().push(Content::Text { text });
+    if let Some(last) = last {
+        last.change(|said| said.message.content_mut().push(ContentBlock::text(text)));
     }
 }
 
@@ -143,9 +147,9 @@ mod tests {
     fn warnings_are_put_behind_the_last_words_of_the_user() {
         let filters = InputFilters::default().with(warn_of("cat")).with(warn_of("dog"));
         let input = vec![
-            PhiMessage::user("a cat", 1),
-            PhiMessage::user("and a dog", 2),
-            PhiMessage::extension("ui", serde_json::json!("cat")),
+            RecordedMessage::user("a cat", 1),
+            RecordedMessage::user("and a dog", 2),
+            RecordedMessage::extension("ui", serde_json::json!("cat")),
         ];
         let admitted = filters.admit("l", input.clone()).unwrap();
         assert_eq!(admitted[0], input[0]);
@@ -163,9 +167,9 @@ mod tests {
             FilterResult::Pass
         };
         let filters = InputFilters::default().with(refuse("secret")).with(counting);
-        filters.admit("l", vec![PhiMessage::user("hello", 1)]).unwrap();
+        filters.admit("l", vec![RecordedMessage::user("hello", 1)]).unwrap();
         assert_eq!(asked.load(Ordering::SeqCst), 1);
-        let refused = filters.admit("l", vec![PhiMessage::user("a secret", 1)]).unwrap_err();
+        let refused = filters.admit("l", vec![RecordedMessage::user("a secret", 1)]).unwrap_err();
         assert_eq!(refused.reason, "no secret");
         assert_eq!(asked.load(Ordering::SeqCst), 1);
         let [rejected, end] = refused.events(Timestamp::default());
@@ -176,7 +180,7 @@ mod tests {
     #[test]
     fn what_no_user_said_is_not_looked_at() {
         let filters = InputFilters::default().with(refuse(""));
-        let input = vec![PhiMessage::extension("ui", serde_json::json!(1))];
+        let input = vec![RecordedMessage::extension("ui", serde_json::json!(1))];
         assert!(filters.admit("l", input).is_ok());
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::message::PhiUsage;
+use bough_session::Usage;
+
 use crate::model::RecordedSession;
 
 /// One sub-agent that a tool of a loop ran.
@@ -151,16 +152,13 @@ fn claim(session: &RecordedSession) -> Option<Spawn> {
 /// The usage of a session with everything below it: its loops, choosing among parallel loops, and the same of every
 /// sub-agent's session among `sessions`, each once.
 #[must_use]
-pub fn usage_with_sub_agents(session_id: &str, sessions: &[RecordedSession]) -> PhiUsage {
+pub fn usage_with_sub_agents(session_id: &str, sessions: &[RecordedSession]) -> Usage {
     let graph = SpawnGraph::new(sessions);
     let by_id: BTreeMap<&str, &RecordedSession> =
         sessions.iter().map(|session| (session.session_id.as_str(), session)).collect();
-    graph
-        .family_of(session_id)
-        .into_iter()
-        .filter_map(|member| by_id.get(member))
-        .map(|session| session.total_usage().plus(session.evaluation_usage()))
-        .sum()
+    let family = graph.family_of(session_id).into_iter().filter_map(|member| by_id.get(member));
+    let usages: Vec<Usage> = family.map(|session| session.whole_usage()).collect();
+    crate::usage::sum(usages.iter())
 }
 
 #[cfg(test)]
@@ -169,8 +167,8 @@ mod tests {
     use crate::model::{ChildLoopRef, LoopRecord, LoopStatus, ParallelGroupRecord, SpawnRef};
     use crate::time::Timestamp;
 
-    fn tokens(input: u64) -> PhiUsage {
-        PhiUsage { input, ..PhiUsage::default() }
+    fn tokens(input: u64) -> Usage {
+        crate::usage::recorded(&Usage { input: Some(input), ..Usage::default() })
     }
 
     /// A session of one loop, which cost 1 token and ran these sub-agents.

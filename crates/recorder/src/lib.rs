@@ -30,6 +30,7 @@ mod replay;
 mod short;
 mod time;
 mod translate;
+mod usage;
 mod verbatim;
 
 pub use compaction::{BlockCompactionStrategy, DefaultBlockCompaction, Split, TurnMap};
@@ -51,9 +52,9 @@ pub use graph::{Spawn, SpawnGraph, usage_with_sub_agents};
 pub use identity::{AgentHandle, Rotation, config_segment};
 pub use limits::*;
 pub use loops::{DuplicateLoop, Iter, Loops};
-pub use message::{Content, ExtensionMessage, LlmMessage, Message, PhiMessage, PhiUsage, TurnId};
+pub use message::{RecordedMessage, TurnId};
 pub use model::*;
-pub use open_enums::{ApiProtocol, PhiStopReason, ThinkingLevel, TurnTrigger};
+pub use open_enums::{ApiProtocol, ThinkingLevel, TurnTrigger};
 pub use query::{AgentDefaults, EffectiveSettings};
 pub use recorder::{
     AfterTaskFn, BeforeTaskFn, Notice, Report, SessionRecorder, SessionRecorderConfig,
@@ -64,4 +65,5 @@ pub use time::{Timestamp, TimestampError};
 pub use translate::{
     RecordBatch, RecordFold, Translation, Translator, events_of_records, fold_records,
 };
+pub use usage::total_tokens;
 pub use verbatim::Verbatim;

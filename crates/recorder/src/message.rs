@@ -1,160 +1,67 @@
-//! Messages of users, models, tools and applications.
+//! Messages of recordings: the store's messages, with the turn that made them and the JSON that they came as.
 //!
-//! A message is cheap to clone: several events, turns and records share one body.
+//! Events and session files have messages in phi-core's format. A message is read into [`AgentMessage`] and written again
+//! with the same bytes: where writing it would give another text, the text is kept.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
+use bough_session::{
+    AgentMessage, AssistantMessage, Canonical, ContentBlock, Format, RawJson, StopReason,
+    UserMessage,
+};
 use serde::de::{Deserialize, Deserializer, Error as _};
+use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::open_enums::PhiStopReason;
-use crate::short::ShortText;
-use crate::verbatim::{Verbatim, with_member};
+use crate::verbatim::{kept_text, with_member};
 
-use read::Read;
-
-mod canonical;
-mod fast;
+pub(crate) mod content;
 mod read;
+pub(crate) mod role_first;
 mod write;
 
-/// A message in a session.
+/// The kind of an extension message that holds a message of the store in whole, of a role that phi-core does not have.
+const EXTENSION_KIND: &str = "bough";
+
+/// A message of a recording. It is cheap to clone: several events, turns and records share one body.
+///
+/// Two are equal if everything that this version knows of them is; members that it does not know are not compared.
+#[derive(Clone)]
+pub struct RecordedMessage(Arc<Body>);
+
+#[derive(Clone)]
+struct Body {
+    known: Known,
+    /// The JSON text that it came as, if it would be written differently without it.
+    text: Option<Box<RawValue>>,
+    /// The message with everything that its text holds.
+    whole: OnceLock<Option<AgentMessage>>,
+}
+
+/// A message as far as this version knows it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum PhiMessage {
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every message is the large one, and all are behind an `Arc`"
+)]
+enum Known {
     /// A message that a model reads or wrote.
-    Llm(Arc<Verbatim<LlmMessage>>),
-    /// A message for the application only.
-    Extension(Arc<Verbatim<ExtensionMessage>>),
-    /// A message in a role that this version does not know, as it came.
-    Other(Arc<Verbatim<Value>>),
+    Said(Said),
+    /// A message for the application only, or one in a role that this version does not know.
+    Other(Value),
 }
 
 /// A message that a model reads or wrote, and where it belongs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LlmMessage {
-    /// The message.
-    pub message: Message,
+pub(crate) struct Said {
+    /// The message, without members that this version does not know.
+    pub(crate) message: AgentMessage,
     /// The turn that made it.
-    pub turn_id: Option<TurnId>,
-    /// Fields that this version does not know (`nodeId`, `parentId`, `tags`, ...), as they came.
-    pub extra: Map<String, Value>,
-}
-
-/// A message by its role.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-#[serde(tag = "role", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Message {
-    /// By the user.
-    User {
-        /// The blocks of the message.
-        content: Vec<Content>,
-        /// Milliseconds since the epoch.
-        timestamp: u64,
-    },
-    /// By the model.
-    Assistant {
-        /// The blocks of the message.
-        content: Vec<Content>,
-        /// Why the model stopped.
-        stop_reason: PhiStopReason,
-        /// Which model.
-        model: ShortText,
-        /// The provider.
-        provider: ShortText,
-        /// Its usage.
-        usage: PhiUsage,
-        /// Milliseconds since the epoch.
-        timestamp: u64,
-        /// The error message.
-        #[serde(rename = "error_message", skip_serializing_if = "Option::is_none")]
-        error_message: Option<String>,
-    },
-    /// By a tool.
-    ToolResult {
-        /// The call that this answers.
-        tool_call_id: String,
-        /// Which tool.
-        tool_name: String,
-        /// The blocks of the message.
-        content: Vec<Content>,
-        /// Whether the tool failed.
-        is_error: bool,
-        /// Milliseconds since the epoch.
-        timestamp: u64,
-    },
-}
-
-/// A message for the application, which no model sees.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ExtensionMessage {
-    /// `extension`, or whatever the application calls it.
-    pub role: String,
-    /// The kind of the data.
-    pub kind: String,
-    /// The data.
-    pub data: Value,
-    /// Fields that this version does not know, as they came.
-    pub extra: Map<String, Value>,
-}
-
-/// A block of a message.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-#[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Content {
-    /// Words.
-    Text {
-        /// The words.
-        text: String,
-    },
-    /// A picture.
-    Image {
-        /// Its bytes in base64.
-        data: String,
-        /// The media type.
-        mime_type: String,
-    },
-    /// The thinking of the model.
-    Thinking {
-        /// The thoughts.
-        thinking: String,
-        /// The provider's seal on them.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        signature: Option<String>,
-    },
-    /// The model wants a tool to be used.
-    ToolCall {
-        /// Names the call.
-        id: String,
-        /// Which tool.
-        name: String,
-        /// The arguments.
-        arguments: Value,
-    },
-    /// A block of a kind that this version does not know, as it came.
-    #[serde(untagged)]
-    Other(Value),
-}
-
-/// Tokens spent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct PhiUsage {
-    /// Read.
-    pub input: u64,
-    /// Written.
-    pub output: u64,
-    /// Thought.
-    #[serde(default)]
-    pub reasoning: u64,
-    /// Read from the provider's cache.
-    #[serde(default)]
-    pub cache_read: u64,
-    /// Written to the provider's cache.
-    #[serde(default)]
-    pub cache_write: u64,
-    /// All together, as the provider counts.
-    #[serde(default)]
-    pub total_tokens: u64,
+    pub(crate) turn_id: Option<TurnId>,
+    /// Members that this version does not know (`nodeId`, `parentId`, `tags`, ...).
+    pub(crate) extra: Map<String, Value>,
 }
 
 /// Names a turn.
@@ -167,196 +74,209 @@ pub struct TurnId {
     pub turn_index: u32,
 }
 
-impl PhiUsage {
-    /// Both together. Counts stop at the largest number instead of wrapping.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            input: self.input.saturating_add(other.input),
-            output: self.output.saturating_add(other.output),
-            reasoning: self.reasoning.saturating_add(other.reasoning),
-            cache_read: self.cache_read.saturating_add(other.cache_read),
-            cache_write: self.cache_write.saturating_add(other.cache_write),
-            total_tokens: self.total_tokens.saturating_add(other.total_tokens),
+impl From<Said> for RecordedMessage {
+    fn from(said: Said) -> Self {
+        Self::new(Known::Said(said), None)
+    }
+}
+
+impl From<AgentMessage> for RecordedMessage {
+    fn from(message: AgentMessage) -> Self {
+        if matches!(message, AgentMessage::Custom(_)) {
+            return in_extension(&message);
         }
+        let mapped = Format::Phi.from_canonical(&message);
+        let read = mapped.messages.first().map(|json| serde_json::from_str(json.get()));
+        read.and_then(Result::ok).unwrap_or_else(|| in_extension(&message))
     }
 }
 
-impl std::iter::Sum for PhiUsage {
-    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
-        all.fold(Self::default(), Self::plus)
-    }
+/// An extension message with a message of the store.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Extension<T> {
+    role: String,
+    kind: String,
+    data: T,
 }
 
-impl Message {
-    /// The name of the role.
-    #[must_use]
-    pub const fn role(&self) -> &'static str {
-        match self {
-            Self::User { .. } => "user",
-            Self::Assistant { .. } => "assistant",
-            Self::ToolResult { .. } => "toolResult",
-        }
-    }
-
-    /// The blocks of the message.
-    #[must_use]
-    pub const fn content(&self) -> &Vec<Content> {
-        match self {
-            Self::User { content, .. }
-            | Self::Assistant { content, .. }
-            | Self::ToolResult { content, .. } => content,
-        }
-    }
-
-    pub(crate) const fn content_mut(&mut self) -> &mut Vec<Content> {
-        match self {
-            Self::User { content, .. }
-            | Self::Assistant { content, .. }
-            | Self::ToolResult { content, .. } => content,
-        }
-    }
-
-    /// Milliseconds since the epoch.
-    #[must_use]
-    pub const fn timestamp(&self) -> u64 {
-        match self {
-            Self::User { timestamp, .. }
-            | Self::Assistant { timestamp, .. }
-            | Self::ToolResult { timestamp, .. } => *timestamp,
-        }
-    }
+fn in_extension(message: &AgentMessage) -> RecordedMessage {
+    let (role, kind) = ("extension".to_owned(), EXTENSION_KIND.to_owned());
+    let text = serde_json::to_string(&Extension { role, kind, data: message });
+    let read = text.and_then(|text| serde_json::from_str(&text));
+    read.unwrap_or_else(|_| RecordedMessage::extension(EXTENSION_KIND, Value::Null))
 }
 
-impl From<Message> for PhiMessage {
-    fn from(message: Message) -> Self {
-        Self::from(LlmMessage { message, turn_id: None, extra: Map::new() })
+impl RecordedMessage {
+    fn new(known: Known, text: Option<Box<RawValue>>) -> Self {
+        Self(Arc::new(Body { known, text, whole: OnceLock::new() }))
     }
-}
 
-impl From<LlmMessage> for PhiMessage {
-    fn from(message: LlmMessage) -> Self {
-        Self::Llm(Arc::new(message.into()))
+    fn read_from(known: Known, text: Box<RawValue>) -> Self {
+        let text = kept_text(&known, text);
+        Self::new(known, text)
     }
-}
 
-impl From<Verbatim<Message>> for PhiMessage {
-    /// The message with everything that its text holds.
-    fn from(message: Verbatim<Message>) -> Self {
-        let read = message.text().and_then(|text| serde_json::from_str(text).ok());
-        read.unwrap_or_else(|| Self::from(message.into_value()))
+    /// A message that this crate makes: it is written in the order of session files.
+    pub(crate) fn made(message: AgentMessage) -> Self {
+        Self::from(Said { message, turn_id: None, extra: Map::new() })
     }
-}
 
-impl PhiMessage {
+    /// JSON in the place of a message.
+    pub(crate) fn in_place(value: Value) -> Self {
+        Self::new(Known::Other(value), None)
+    }
+
     /// A message of the user's, of words.
     #[must_use]
-    pub fn user(text: impl Into<String>, timestamp: u64) -> Self {
-        let content = vec![Content::Text { text: text.into() }];
-        Message::User { content, timestamp }.into()
+    pub fn user(text: impl Into<String>, timestamp: i64) -> Self {
+        let content = vec![ContentBlock::text(text)];
+        Self::made(AgentMessage::User(UserMessage::new(content, timestamp)))
     }
 
     /// A text message of a model that ended normally, without usage.
     #[must_use]
-    pub fn assistant(provider: &str, model: &str, text: impl Into<String>, timestamp: u64) -> Self {
-        Message::Assistant {
-            content: vec![Content::Text { text: text.into() }],
-            stop_reason: PhiStopReason::Stop,
-            model: model.into(),
-            provider: provider.into(),
-            usage: PhiUsage::default(),
-            timestamp,
-            error_message: None,
-        }
-        .into()
+    pub fn assistant(provider: &str, model: &str, text: impl Into<String>, timestamp: i64) -> Self {
+        let content = vec![ContentBlock::text(text)];
+        let reply =
+            AssistantMessage::new(content, provider.to_owned(), model.to_owned(), timestamp);
+        Self::reply(reply, StopReason::End, "stop")
     }
 
-    /// A message for the application.
+    /// A message of a model with a stop reason, and its word for it.
+    pub(crate) fn reply(reply: AssistantMessage, stop_reason: StopReason, word: &str) -> Self {
+        Self::made(AgentMessage::Assistant(AssistantMessage {
+            stop_reason,
+            native_stop_reason: Some(word.to_owned()),
+            usage: Some(
+                reply.usage.as_ref().map_or_else(crate::usage::none, crate::usage::recorded),
+            ),
+            ..reply
+        }))
+    }
+
+    /// A message for the application, which no model sees.
     #[must_use]
     pub fn extension(kind: impl Into<String>, data: Value) -> Self {
-        let extension = ExtensionMessage {
-            role: "extension".to_owned(),
-            kind: kind.into(),
-            data,
-            extra: Map::new(),
-        };
-        Self::Extension(Arc::new(extension.into()))
+        let kind: String = kind.into();
+        Self::in_place(json!({"role": "extension", "kind": kind, "data": data}))
     }
 
-    /// The role's name.
+    /// The message; `None` for one that is the application's alone.
     #[must_use]
-    pub fn role(&self) -> &str {
-        match self {
-            Self::Llm(llm) => llm.message.role(),
-            Self::Extension(extension) => &extension.role,
-            Self::Other(value) => value.get("role").and_then(Value::as_str).unwrap_or(""),
+    pub fn message(&self) -> Option<&AgentMessage> {
+        match &self.0.known {
+            Known::Said(said) if self.0.text.is_none() && said.extra.is_empty() => {
+                Some(&said.message)
+            }
+            _ => self.0.whole.get_or_init(|| self.read_whole()).as_ref(),
         }
     }
 
-    /// The message, if a model reads or wrote it.
+    fn read_whole(&self) -> Option<AgentMessage> {
+        let json = RawJson::of(self).ok()?;
+        if let Known::Other(value) = &self.0.known {
+            let is_ours = value.get("kind").is_some_and(|kind| kind == EXTENSION_KIND);
+            // From the text: the data is a value, which does not hold every number.
+            let whole = is_ours.then(|| serde_json::from_str(json.get()).ok());
+            return whole.flatten().map(|whole: Extension<AgentMessage>| whole.data);
+        }
+        match Format::Phi.to_canonical(&json, self.timestamp()) {
+            Canonical::Message(message) => Some(Arc::unwrap_or_clone(message)),
+            Canonical::Custom(_) => None,
+        }
+    }
+
+    /// The message as far as this version knows it, if a model reads or wrote it.
+    pub(crate) fn said(&self) -> Option<&Said> {
+        match &self.0.known {
+            Known::Said(said) => Some(said),
+            Known::Other(_) => None,
+        }
+    }
+
+    /// The same, without its turn.
+    pub(crate) fn known(&self) -> Option<&AgentMessage> {
+        Some(&self.said()?.message)
+    }
+
+    /// Changes the message. From now on it is written as it is known. A message of the application stays as it is.
+    pub(crate) fn change(&mut self, change: impl FnOnce(&mut Said)) {
+        if self.said().is_none() {
+            return;
+        }
+        let body = Arc::make_mut(&mut self.0);
+        if let Known::Said(said) = &mut body.known {
+            change(said);
+        }
+        (body.text, body.whole) = (None, OnceLock::new());
+    }
+
+    /// The JSON of a message that no model reads or wrote.
+    pub(crate) fn other(&self) -> Option<&Value> {
+        match &self.0.known {
+            Known::Said(_) => None,
+            Known::Other(value) => Some(value),
+        }
+    }
+
+    /// The role's name in events: `user`, `assistant`, `toolResult`, or a name of the application's.
     #[must_use]
-    pub fn as_llm(&self) -> Option<&Message> {
-        match self {
-            Self::Llm(llm) => Some(&llm.message),
-            Self::Extension(_) | Self::Other(_) => None,
+    pub fn role(&self) -> &str {
+        match &self.0.known {
+            Known::Said(said) => write::role(&said.message),
+            Known::Other(value) => value.get("role").and_then(Value::as_str).unwrap_or_default(),
         }
     }
 
     /// Whether it is the model's.
     #[must_use]
     pub fn is_assistant(&self) -> bool {
-        matches!(self.as_llm(), Some(Message::Assistant { .. }))
+        matches!(self.known(), Some(AgentMessage::Assistant(_)))
+    }
+
+    /// The call that it answers, if it is the answer of a tool.
+    pub(crate) fn answered_call(&self) -> Option<&str> {
+        match self.known()? {
+            AgentMessage::FunctionResult(result) => Some(&result.function_call_id),
+            _ => None,
+        }
+    }
+
+    /// The blocks of the message, as far as this version knows them.
+    pub(crate) fn content(&self) -> &[ContentBlock] {
+        self.known().map_or(&[], AgentMessage::content)
     }
 
     /// The turn that made it.
     #[must_use]
     pub fn turn_id(&self) -> Option<&TurnId> {
-        match self {
-            Self::Llm(llm) => llm.turn_id.as_ref(),
-            Self::Extension(_) | Self::Other(_) => None,
-        }
+        self.said()?.turn_id.as_ref()
     }
 
     /// Milliseconds since the epoch; 0 where the message does not say.
     #[must_use]
-    pub fn timestamp(&self) -> u64 {
-        self.as_llm().map_or(0, Message::timestamp)
+    pub fn timestamp(&self) -> i64 {
+        self.known().map_or(0, AgentMessage::timestamp)
     }
 
     /// The same message in another turn; only messages of models have one.
     #[must_use]
     pub fn with_turn_id(mut self, turn_id: Option<TurnId>) -> Self {
-        if let Self::Llm(llm) = &mut self
-            && llm.turn_id != turn_id
-        {
-            let text = llm.text().and_then(|text| with_member(text, "turnId", turn_id.as_ref()));
-            let llm = Arc::make_mut(llm);
-            llm.value_mut().turn_id = turn_id;
-            if let Some(text) = text {
-                llm.set_text(text);
-            }
+        if self.said().is_none_or(|said| said.turn_id == turn_id) {
+            return self;
+        }
+        let text = self.kept_text().and_then(|text| with_member(text, "turnId", turn_id.as_ref()));
+        self.change(|said| said.turn_id = turn_id);
+        if let Some(text) = text {
+            let body = Arc::make_mut(&mut self.0);
+            body.text = kept_text(&body.known, text);
         }
         self
     }
 
-    /// The message by its role, without its turn; `None` if no model reads or wrote it.
-    pub(crate) fn bare(&self) -> Option<Verbatim<Message>> {
-        let message = self.as_llm()?.clone();
-        let text = self.kept_text();
-        let text = text.and_then(|text| with_member(text, "turnId", None::<&TurnId>));
-        Some(match text {
-            Some(text) => Verbatim::read_from(message, text),
-            None => message.into(),
-        })
-    }
-
     /// The JSON text that the message came as, if it would be written differently without it.
     pub(crate) fn kept_text(&self) -> Option<&str> {
-        match self {
-            Self::Llm(llm) => llm.text(),
-            Self::Extension(extension) => extension.text(),
-            Self::Other(value) => value.text(),
-        }
+        self.0.text.as_deref().map(RawValue::get)
     }
 
     /// Whether both are the same message, and are written with the same bytes.
@@ -367,43 +287,42 @@ impl PhiMessage {
     /// The words of the message, its text blocks joined by line breaks.
     #[must_use]
     pub fn text(&self) -> String {
-        let blocks = self.as_llm().map_or(&[][..], |message| message.content());
-        let words: Vec<&str> = blocks
-            .iter()
-            .filter_map(|block| match block {
-                Content::Text { text } => Some(text.as_str()),
-                _ => None,
-            })
-            .collect();
-        words.join("\n")
+        let words = self.content().iter().filter(|block| content::unknown_block(block).is_none());
+        words.filter_map(ContentBlock::as_text).collect::<Vec<_>>().join("\n")
     }
 }
 
-impl<'de> Deserialize<'de> for PhiMessage {
+impl PartialEq for RecordedMessage {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.known == other.0.known
+    }
+}
+
+impl fmt::Debug for RecordedMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kept_text() {
+            Some(text) => f.write_str(text),
+            None => self.0.known.fmt(f),
+        }
+    }
+}
+
+impl Serialize for RecordedMessage {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0.text {
+            Some(text) => text.serialize(serializer),
+            None => self.0.known.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for RecordedMessage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
-        if let Some(message) = fast::message(text.get()) {
-            return Ok(Self::Llm(Arc::new(Verbatim::read_from(message, text))));
-        }
-        let value = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
-        Ok(match read::agent_message(value).map_err(D::Error::custom)? {
-            Read::Llm(message) => Self::Llm(Arc::new(Verbatim::read_from(message, text))),
-            Read::Extension(message) => {
-                Self::Extension(Arc::new(Verbatim::read_from(message, text)))
-            }
-            Read::Other(value) => Self::Other(Arc::new(Verbatim::read_from(value, text))),
-        })
+        let known = read::known(text.get()).map_err(D::Error::custom)?;
+        Ok(Self::read_from(known, text))
     }
 }
 
-impl<'de> Deserialize<'de> for Message {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read::bare_message(Value::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
-}
-
-impl<'de> Deserialize<'de> for Content {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read::content(Value::deserialize(deserializer)?).map_err(D::Error::custom)
-    }
-}
+#[cfg(test)]
+mod tests;

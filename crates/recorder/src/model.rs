@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bough_session::{AgentMessage, Usage};
 use serde::de::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use crate::event::{AgentEvent, ContinuationKind};
 use crate::events::Events;
 use crate::lineage::Lineage;
 use crate::loops::Loops;
-use crate::message::{PhiMessage, PhiUsage, TurnId};
+use crate::message::{RecordedMessage, TurnId};
 use crate::open_enums::{ApiProtocol, ThinkingLevel, TurnTrigger};
 use crate::time::Timestamp;
 use crate::verbatim::Verbatim;
@@ -124,7 +125,7 @@ pub struct ChildLoopRef {
 }
 
 /// The group of loops that ran in parallel, on the record of each of them.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ParallelGroupRecord {
     /// All loops of the group, in the order of their configurations.
     pub all_loop_ids: Vec<String>,
@@ -133,7 +134,8 @@ pub struct ParallelGroupRecord {
     /// Its place among the configurations, from 0.
     pub selected_config_index: u64,
     /// The usage of choosing.
-    pub evaluation_usage: PhiUsage,
+    #[serde(with = "crate::usage")]
+    pub evaluation_usage: Usage,
     /// Whether this loop is the chosen one.
     pub is_selected: bool,
 }
@@ -225,12 +227,13 @@ pub struct LoopRecord {
     #[serde(default)]
     pub config: Option<Box<LoopConfigSnapshot>>,
     /// All messages that it made, as its end reported them.
-    pub messages: Vec<PhiMessage>,
+    pub messages: Vec<RecordedMessage>,
     /// Its turns that were completed.
     #[serde(default)]
     pub turns: Vec<Turn>,
     /// Its usage.
-    pub usage: PhiUsage,
+    #[serde(with = "crate::usage")]
+    pub usage: Usage,
     /// The caller's own data.
     #[serde(default)]
     pub metadata: Option<Verbatim<Value>>,
@@ -268,13 +271,14 @@ pub struct Turn {
     /// What triggered it.
     pub triggered_by: TurnTrigger,
     /// Its usage.
-    pub usage: PhiUsage,
+    #[serde(with = "crate::usage")]
+    pub usage: Usage,
     /// The input of the model.
-    pub input_messages: Vec<PhiMessage>,
+    pub input_messages: Vec<RecordedMessage>,
     /// The answer of the model.
-    pub output_message: PhiMessage,
+    pub output_message: RecordedMessage,
     /// The answers of the tools.
-    pub tool_results: Vec<PhiMessage>,
+    pub tool_results: Vec<RecordedMessage>,
     /// When it began.
     pub started_at: Timestamp,
     /// When it ended.
@@ -317,7 +321,7 @@ pub struct CompactedSection {
     /// The turns.
     pub range: TurnRange,
     /// The messages that replace them.
-    pub messages: Vec<PhiMessage>,
+    pub messages: Vec<RecordedMessage>,
 }
 
 impl RecordedSession {
@@ -384,7 +388,7 @@ impl LoopRecord {
             config: None,
             messages: Vec::new(),
             turns: Vec::new(),
-            usage: PhiUsage::default(),
+            usage: crate::usage::none(),
             metadata: None,
             events: Events::default(),
             children_loop_ids: Vec::new(),
@@ -400,6 +404,11 @@ impl LoopRecord {
         self.turns.iter().find(|turn| turn.turn_id.turn_index == turn_index)
     }
 
+    /// The messages that the loop made. Those of the application alone are left out.
+    pub fn canonical_messages(&self) -> impl Iterator<Item = &AgentMessage> {
+        self.messages.iter().filter_map(RecordedMessage::message)
+    }
+
     /// Whether another loop of its group was chosen.
     #[must_use]
     pub fn is_passed_over(&self) -> bool {
@@ -411,11 +420,16 @@ impl LoopRecord {
 
 impl Turn {
     /// All messages of the turn, each once, in order.
-    pub fn all_messages(&self) -> impl Iterator<Item = &PhiMessage> {
+    pub fn all_messages(&self) -> impl Iterator<Item = &RecordedMessage> {
         self.input_messages
             .iter()
             .chain(std::iter::once(&self.output_message))
             .chain(&self.tool_results)
+    }
+
+    /// All messages of the turn, oldest first. Those of the application alone are left out.
+    pub fn canonical_messages(&self) -> impl Iterator<Item = &AgentMessage> {
+        self.all_messages().filter_map(RecordedMessage::message)
     }
 }
 

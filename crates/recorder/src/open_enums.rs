@@ -51,34 +51,6 @@ macro_rules! words {
 }
 
 words! {
-    /// Why the model stopped.
-    PhiStopReason {
-        /// It was done.
-        Stop = "stop",
-        /// It ran into the limit of its output.
-        Length = "length",
-        /// It wants tools to be used.
-        ToolUse = "toolUse",
-        /// It failed.
-        Error = "error",
-        /// It was broken off.
-        Aborted = "aborted",
-        /// The loop had as many turns as it may have.
-        MaxTurns = "maxTurns",
-        /// The user stopped it.
-        UserStop = "userStop",
-        /// It handed over to another agent.
-        Handoff = "handoff",
-        /// A guard rail stopped it.
-        GuardRail = "guardRail",
-        /// The context was compacted.
-        ContextCompacted = "contextCompacted",
-        /// It waits.
-        Paused = "paused",
-    }
-}
-
-words! {
     /// How much a model thinks before it answers.
     ThinkingLevel {
         /// Not at all.
@@ -141,7 +113,7 @@ mod tests {
         check("User", "User");
         check("FollowUp", "Continuation");
         check("Telepathy", "Telepathy");
-        assert_eq!(PhiStopReason::from("toolUse"), PhiStopReason::ToolUse);
+
         assert_eq!(ApiProtocol::from("openai_completions").as_str(), "openai_completions");
     }
 }

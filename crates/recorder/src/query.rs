@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
+use bough_session::{AgentMessage, Usage};
+
 use crate::event::ContinuationKind;
 use crate::loops::Slot;
-use crate::message::{PhiMessage, PhiUsage};
+use crate::message::RecordedMessage;
 use crate::model::{LoopConfigSnapshot, LoopRecord, LoopStatus, RecordedSession, TaskStatus};
 use crate::open_enums::ThinkingLevel;
 
@@ -136,8 +138,7 @@ impl RecordedSession {
         let parent = self.get_loop(record.parent_loop_id.as_deref()?)?;
         let same = match (opening(record), opening(parent)) {
             (Some(again), Some(first)) => {
-                again.as_llm().map(crate::message::Message::content)
-                    == first.as_llm().map(crate::message::Message::content)
+                again.known().map(AgentMessage::content) == first.known().map(AgentMessage::content)
             }
             _ => true,
         };
@@ -155,20 +156,23 @@ impl RecordedSession {
     /// The usage of all loops. Choosing among parallel loops is not counted; [`crate::usage_with_sub_agents`] counts
     /// it.
     #[must_use]
-    pub fn total_usage(&self) -> PhiUsage {
-        self.loops.iter().map(|record| record.usage).sum()
+    pub fn total_usage(&self) -> Usage {
+        crate::usage::sum(self.loops.iter().map(|record| &record.usage))
     }
 
     /// The usage of choosing among parallel loops, each group once.
     #[must_use]
-    pub fn evaluation_usage(&self) -> PhiUsage {
+    pub fn evaluation_usage(&self) -> Usage {
         let mut seen = HashSet::new();
-        self.loops
-            .iter()
-            .filter_map(|record| record.parallel_group.as_ref())
-            .filter(|group| seen.insert(&group.all_loop_ids))
-            .map(|group| group.evaluation_usage)
-            .sum()
+        let groups = self.loops.iter().filter_map(|record| record.parallel_group.as_ref());
+        let groups = groups.filter(|group| seen.insert(&group.all_loop_ids));
+        crate::usage::sum(groups.map(|group| &group.evaluation_usage))
+    }
+
+    /// The usage of all loops, and of choosing among parallel ones.
+    #[must_use]
+    pub fn whole_usage(&self) -> Usage {
+        crate::usage::sum([&self.total_usage(), &self.evaluation_usage()].into_iter())
     }
 
     /// The status of the session's task: the one that the caller set, else the one that its loops
@@ -218,7 +222,7 @@ impl RecordedSession {
 }
 
 /// The first message of a loop, if it is not the model's.
-fn opening(record: &LoopRecord) -> Option<&PhiMessage> {
+fn opening(record: &LoopRecord) -> Option<&RecordedMessage> {
     record.messages.first().filter(|message| message.role() == "user")
 }
 
@@ -246,7 +250,7 @@ mod tests {
 
         fn says(mut self, id: &str, text: &str) -> Self {
             let slot = self.0.loops.slot_of(id).unwrap();
-            let message = PhiMessage::user(text, 1);
+            let message = RecordedMessage::user(text, 1);
             self.0.loops.change(slot).messages.push(message);
             self
         }
@@ -258,7 +262,7 @@ mod tests {
                     all_loop_ids: ids.iter().map(|&id| id.to_owned()).collect(),
                     selected_loop_id: selected.to_owned(),
                     selected_config_index: 0,
-                    evaluation_usage: PhiUsage { input: 5, ..PhiUsage::default() },
+                    evaluation_usage: Usage { input: Some(5), ..Usage::default() },
                     is_selected: *id == selected,
                 });
             }
@@ -318,7 +322,7 @@ mod tests {
         assert_eq!(sketch.chain("astray"), "a won astray");
         assert_eq!(sketch.chain("explore"), "a lost explore");
         assert_eq!(sketch.chain("lost"), "a lost");
-        assert_eq!(sketch.0.evaluation_usage().input, 5);
+        assert_eq!(sketch.0.evaluation_usage().input, Some(5));
     }
 
     #[test]

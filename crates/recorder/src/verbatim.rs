@@ -46,15 +46,8 @@ impl<T> Verbatim<T> {
 impl<T: Serialize> Verbatim<T> {
     /// A value that was read from `text`.
     pub(crate) fn read_from(value: T, text: Box<RawValue>) -> Self {
-        let mut read = Self::from(value);
-        read.set_text(text);
-        read
-    }
-
-    /// Sets the text that the value is written as.
-    pub(crate) fn set_text(&mut self, text: Box<RawValue>) {
-        let is_kept = !is_written_as(&self.value, text.get());
-        self.text = is_kept.then(|| on_one_line(text));
+        let text = kept_text(&value, text);
+        Self { value, text }
     }
 }
 
@@ -108,6 +101,12 @@ impl<'de, T: DeserializeOwned + Serialize> Deserialize<'de> for Verbatim<T> {
         let value = serde_json::from_str(text.get()).map_err(D::Error::custom)?;
         Ok(Self::read_from(value, text))
     }
+}
+
+/// The text, on one line, that a value was read from; `None` if writing the value gives the same text.
+pub(crate) fn kept_text(value: &impl Serialize, text: Box<RawValue>) -> Option<Box<RawValue>> {
+    let is_kept = !is_written_as(value, text.get());
+    is_kept.then(|| on_one_line(text))
 }
 
 /// The members of an object in their order, each with its text.

@@ -52,7 +52,7 @@ pub use fold::{
 pub use formats::{
     Conversation, FORMAT_PHI, FORMAT_PI, FORMAT_SESSION_MANAGER, ForeignBody, Format, FormatError,
     Loss, LossReason, Mapped, Replaced, compacted_system_prompt, context_to_format,
-    conversation_to_format, entry_to_format, pi_message_in_short, unfinished_json,
+    conversation_to_format, entry_to_format, phi_stop_reason, pi_message_in_short, unfinished_json,
     unfinished_to_format,
 };
 pub use ids::{EntryId, LoopId, SessionId};

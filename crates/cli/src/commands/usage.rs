@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, HashSet};
 
-use bough_recorder::{PhiUsage, RecordFold};
+use bough_recorder::RecordFold;
+use bough_service::api::LoopUsage;
 use bough_session::{SessionId, UsageByModel, UsageTotals};
 use serde_json::json;
 
@@ -73,9 +74,9 @@ async fn of_session(
 /// The usage of a recorded session, beside the sum of its messages.
 struct Recorded {
     /// What the loops reported when they ended.
-    reported: PhiUsage,
+    reported: LoopUsage,
     /// The usage of choosing among parallel loops, which no message of the session has.
-    judges: PhiUsage,
+    judges: LoopUsage,
 }
 
 impl Recorded {
@@ -86,13 +87,13 @@ impl Recorded {
         }
         let fold = backend.fold(session.id(), RecordFold::new(session.id().as_str())).await?;
         Ok(fold.session().map(|recorded| Self {
-            reported: recorded.total_usage(),
-            judges: recorded.evaluation_usage(),
+            reported: LoopUsage::from(&recorded.total_usage()),
+            judges: LoopUsage::from(&recorded.evaluation_usage()),
         }))
     }
 }
 
-fn recorded_row(name: &str, who: &str, usage: &PhiUsage) -> Vec<Cell> {
+fn recorded_row(name: &str, who: &str, usage: &LoopUsage) -> Vec<Cell> {
     let number = |number: u64| Cell::new(tokens(number)).right();
     vec![
         Cell::of(Style::Strong, name),

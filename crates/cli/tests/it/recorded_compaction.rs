@@ -87,7 +87,7 @@ fn loaded(place: &Place) -> Vec<String> {
         };
         let counter = HeuristicTokenCounter;
         let context = build_context_from_session(&session, LOOP, &config, usize::MAX, &counter);
-        context.messages.iter().map(bough_recorder::PhiMessage::text).collect()
+        context.messages.iter().map(bough_recorder::RecordedMessage::text).collect()
     })
 }
 

@@ -1,16 +1,20 @@
 //! Constructors for the events that every agent sends.
 
+use std::sync::Arc;
+
+use bough_session::{AgentMessage, ContentBlock, Usage};
 use serde_json::Value;
 
 use super::{
-    AgentEnd, AgentStart, ContinuationKind, InputRejected, MessageEnd, MessageStart, MessageUpdate,
-    ParallelLoopEnd, ParallelLoopStart, StreamDelta, ToolExecutionEnd, ToolExecutionStart,
-    ToolResult, TurnEnd, TurnStart,
+    AgentEnd, AgentEvent, AgentStart, ContinuationKind, InputRejected, MessageEnd, MessageStart,
+    MessageUpdate, ParallelLoopEnd, ParallelLoopStart, StreamDelta, ToolExecutionEnd,
+    ToolExecutionStart, ToolResult, TurnEnd, TurnStart,
 };
-use crate::message::{Content, Message, PhiMessage, PhiUsage};
+use crate::message::RecordedMessage;
 use crate::model::LoopConfigSnapshot;
 use crate::open_enums::TurnTrigger;
 use crate::time::Timestamp;
+use crate::usage;
 use crate::verbatim::Verbatim;
 
 impl AgentStart {
@@ -77,18 +81,18 @@ impl AgentEnd {
     #[must_use]
     pub fn new(
         loop_id: impl Into<String>,
-        messages: impl IntoIterator<Item = impl Into<PhiMessage>>,
+        messages: impl IntoIterator<Item = impl Into<RecordedMessage>>,
         timestamp: Timestamp,
     ) -> Self {
-        let messages: Vec<PhiMessage> = messages.into_iter().map(Into::into).collect();
-        let usage = messages.iter().map(usage_of).sum();
+        let messages: Vec<RecordedMessage> = messages.into_iter().map(Into::into).collect();
+        let usage = usage::sum(messages.iter().filter_map(usage_of));
         Self { loop_id: loop_id.into(), messages, usage, timestamp, rejection: None }
     }
 
     /// A loop ended without a message.
     #[must_use]
     pub fn without_messages(loop_id: impl Into<String>, timestamp: Timestamp) -> Self {
-        Self::new(loop_id, [] as [PhiMessage; 0], timestamp)
+        Self::new(loop_id, [] as [RecordedMessage; 0], timestamp)
     }
 
     /// A loop ended because a filter refused its input.
@@ -104,8 +108,8 @@ impl AgentEnd {
 
     /// The same end, with this usage in place of the sum of its messages'.
     #[must_use]
-    pub fn with_usage(self, usage: impl Into<PhiUsage>) -> Self {
-        Self { usage: usage.into(), ..self }
+    pub fn with_usage(self, usage: Usage) -> Self {
+        Self { usage: usage::recorded(&usage), ..self }
     }
 }
 
@@ -122,11 +126,11 @@ impl TurnEnd {
     #[must_use]
     pub fn new(
         loop_id: impl Into<String>,
-        message: impl Into<PhiMessage>,
+        message: impl Into<RecordedMessage>,
         timestamp: Timestamp,
     ) -> Self {
         let message = message.into();
-        let usage = usage_of(&message);
+        let usage = usage_of(&message).map_or_else(usage::none, usage::recorded);
         Self { loop_id: loop_id.into(), message, usage, timestamp, tool_results: Vec::new() }
     }
 
@@ -134,24 +138,24 @@ impl TurnEnd {
     #[must_use]
     pub fn with_tool_results(
         self,
-        results: impl IntoIterator<Item = impl Into<PhiMessage>>,
+        results: impl IntoIterator<Item = impl Into<RecordedMessage>>,
     ) -> Self {
-        let results = results.into_iter().filter_map(|result| result.into().bare());
-        let results = results.filter(|result| matches!(**result, Message::ToolResult { .. }));
+        let results = results.into_iter().filter_map(|result| result.into().without_turn());
+        let results = results.filter(|result| result.answered_call().is_some());
         Self { tool_results: results.collect(), ..self }
     }
 
     /// The same end, with this usage in place of its message's.
     #[must_use]
-    pub fn with_usage(self, usage: impl Into<PhiUsage>) -> Self {
-        Self { usage: usage.into(), ..self }
+    pub fn with_usage(self, usage: Usage) -> Self {
+        Self { usage: usage::recorded(&usage), ..self }
     }
 }
 
 impl MessageStart {
     /// A message begins.
     #[must_use]
-    pub fn new(loop_id: impl Into<String>, message: impl Into<PhiMessage>) -> Self {
+    pub fn new(loop_id: impl Into<String>, message: impl Into<RecordedMessage>) -> Self {
         Self { loop_id: loop_id.into(), message: message.into() }
     }
 }
@@ -161,7 +165,7 @@ impl MessageUpdate {
     #[must_use]
     pub fn new(
         loop_id: impl Into<String>,
-        message: impl Into<PhiMessage>,
+        message: impl Into<RecordedMessage>,
         delta: StreamDelta,
     ) -> Self {
         Self { loop_id: loop_id.into(), message: message.into(), delta }
@@ -171,7 +175,7 @@ impl MessageUpdate {
 impl MessageEnd {
     /// A message is complete.
     #[must_use]
-    pub fn new(loop_id: impl Into<String>, message: impl Into<PhiMessage>) -> Self {
+    pub fn new(loop_id: impl Into<String>, message: impl Into<RecordedMessage>) -> Self {
         Self { loop_id: loop_id.into(), message: message.into() }
     }
 }
@@ -218,7 +222,7 @@ impl ToolResult {
     /// The answer of a tool, in words.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
-        Self { content: vec![Content::Text { text: text.into() }], ..Self::default() }
+        Self { content: vec![ContentBlock::text(text)], ..Self::default() }
     }
 
     /// The same answer, given by a sub-agent that ran this loop.
@@ -262,23 +266,45 @@ impl ParallelLoopEnd {
             session_id: session_id.into(),
             selected_loop_id: selected_loop_id.into(),
             selected_config_index,
-            evaluation_usage: PhiUsage::default(),
+            evaluation_usage: usage::none(),
             timestamp,
         }
     }
 
     /// The same choice, with what choosing cost.
     #[must_use]
-    pub fn with_usage(self, usage: impl Into<PhiUsage>) -> Self {
-        Self { evaluation_usage: usage.into(), ..self }
+    pub fn with_usage(self, usage: Usage) -> Self {
+        Self { evaluation_usage: usage::recorded(&usage), ..self }
     }
 }
 
 /// The usage of a message; only a model's message has one.
-fn usage_of(message: &PhiMessage) -> PhiUsage {
-    match message.as_llm() {
-        Some(Message::Assistant { usage, .. }) => *usage,
-        _ => PhiUsage::default(),
+fn usage_of(message: &RecordedMessage) -> Option<&Usage> {
+    message.known().and_then(AgentMessage::usage)
+}
+
+impl AgentEvent {
+    /// The event with its usage as records have it, so that it equals the event that is read from one.
+    pub(crate) fn with_recorded_usage(mut self) -> Self {
+        fn record<T: Clone>(
+            event: &mut Arc<T>,
+            usage: impl Fn(&mut T) -> &mut Usage,
+            given: &Usage,
+        ) {
+            let recorded = usage::recorded(given);
+            if recorded != *given {
+                *usage(Arc::make_mut(event)) = recorded;
+            }
+        }
+        match &mut self {
+            Self::AgentEnd(end) => record(end, |end| &mut end.usage, &end.usage.clone()),
+            Self::TurnEnd(end) => record(end, |end| &mut end.usage, &end.usage.clone()),
+            Self::ParallelLoopEnd(end) => {
+                record(end, |end| &mut end.evaluation_usage, &end.evaluation_usage.clone());
+            }
+            _ => {}
+        }
+        self
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use bough_session::Usage;
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::{ContinuationKind, StreamDelta, ToolResult, UnknownEvent};
-use crate::message::{Message, PhiMessage, PhiUsage};
+use crate::message::RecordedMessage;
 use crate::model::LoopConfigSnapshot;
 use crate::open_enums::TurnTrigger;
 use crate::time::Timestamp;
@@ -102,9 +103,10 @@ events! {
         /// Which loop.
         loop_id: String,
         /// All messages that it made.
-        messages: Vec<PhiMessage>,
+        messages: Vec<RecordedMessage>,
         /// What it cost.
-        usage: PhiUsage,
+        #[serde(with = "crate::usage")]
+        usage: Usage,
         /// When.
         timestamp: Timestamp,
         /// Why its input was refused, if it was.
@@ -126,27 +128,29 @@ events! {
         /// Which loop.
         loop_id: String,
         /// The message of the model.
-        message: PhiMessage,
+        message: RecordedMessage,
         /// What the turn cost.
-        usage: PhiUsage,
+        #[serde(with = "crate::usage")]
+        usage: Usage,
         /// When.
         timestamp: Timestamp,
         /// What the tools answered.
-        tool_results: Vec<Verbatim<Message>>,
+        #[serde(with = "crate::message::role_first")]
+        tool_results: Vec<RecordedMessage>,
     }
     /// A message begins.
     MessageStart {
         /// Which loop.
         loop_id: String,
         /// The message as far as it is known.
-        message: PhiMessage,
+        message: RecordedMessage,
     }
     /// A piece of a message.
     MessageUpdate {
         /// Which loop.
         loop_id: String,
         /// The message as far as it is known.
-        message: PhiMessage,
+        message: RecordedMessage,
         /// The piece.
         delta: StreamDelta,
     }
@@ -155,7 +159,7 @@ events! {
         /// Which loop.
         loop_id: String,
         /// The message.
-        message: PhiMessage,
+        message: RecordedMessage,
     }
     /// A tool begins its work.
     ToolExecutionStart {
@@ -230,7 +234,8 @@ events! {
         /// Its place among the configurations, from 0.
         selected_config_index: u64,
         /// What choosing cost.
-        evaluation_usage: PhiUsage,
+        #[serde(with = "crate::usage")]
+        evaluation_usage: Usage,
         /// When.
         timestamp: Timestamp,
     }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use crate::message::PhiUsage;
 use crate::model::{
     ChildLoopRef, LoopRecord, LoopStatus, ParallelGroupRecord, RecordedSession, SessionFormation,
     SessionScope, SpawnRef,
@@ -65,7 +64,7 @@ fn missing_from_loop(new: &LoopRecord, old: &LoopRecord) -> Option<&'static str>
         (lacks(&new.parent_loop_id, &old.parent_loop_id), "another parent"),
         (lacks(&new.config, &old.config), "other settings"),
         (lacks(&new.metadata, &old.metadata), "other metadata"),
-        (old.usage != PhiUsage::default() && new.usage != old.usage, "another usage"),
+        (old.usage != crate::usage::none() && new.usage != old.usage, "another usage"),
         (!new.events.starts_with(&old.events), "events"),
         (!new.messages.starts_with(&old.messages), "messages"),
         (!new.turns.starts_with(&old.turns), "turns"),

@@ -123,7 +123,7 @@ mod tests {
             let started = Timestamp::from_unix_ms(i64::try_from(at).unwrap());
             let id = format!("l{at}");
             let mut record = LoopRecord::new(id, "s", "a", LoopStatus::Completed, started);
-            record.messages = vec![crate::message::PhiMessage::user(words, 1)];
+            record.messages = vec![crate::message::RecordedMessage::user(words, 1)];
             session.loops.add(record).unwrap();
         }
         session

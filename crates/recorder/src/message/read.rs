@@ -1,83 +1,61 @@
-//! From JSON to messages, whatever the message looks like.
+//! From JSON to messages.
 //!
-//! The tag of a message may be anywhere among its keys, so the whole object is read and its known members are moved out
-//! of it; the rest is unknown to this version.
+//! Session files consist of little else, so a common message is read without building a JSON value first. One that is
+//! unusual in any way (a block of an unknown kind, a member of another role) is read from a value.
 
+use std::borrow::Cow;
+use std::fmt;
+
+use bough_session::{
+    AgentMessage, AssistantMessage, ContentBlock, FunctionResultMessage, UserMessage,
+    phi_stop_reason,
+};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::{Content, ExtensionMessage, LlmMessage, Message, PhiUsage, TurnId};
-use crate::open_enums::PhiStopReason;
+use super::content::{KnownBlocks, block};
+use super::{Known, Said, TurnId};
+use crate::usage::Figures;
 
-type Fields = Map<String, Value>;
+type Members = Map<String, Value>;
 
-/// Why a message cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Unreadable {
-    #[error("a message must be an object")]
-    NotAnObject,
-    #[error("a message needs a role")]
-    NoRole,
-    #[error("a content block needs a type")]
-    NoType,
-    #[error("{role}: {field} is missing or not {expected}")]
-    Field { role: String, field: &'static str, expected: &'static str },
+/// The message in a text.
+pub(super) fn known(text: &str) -> Result<Known, serde_json::Error> {
+    if let Ok(said) = serde_json::from_str(text) {
+        return Ok(Known::Said(said));
+    }
+    let refused = |why: &str| Err(serde_json::Error::custom(why));
+    let Value::Object(members) = serde_json::from_str(text)? else {
+        return refused("a message must be an object");
+    };
+    let Some(Value::String(role)) = members.get("role") else {
+        return refused("a message needs a role");
+    };
+    let has_kind = members.get("kind").is_some_and(Value::is_string);
+    let is_extension = has_kind && members.contains_key("data") && !members.contains_key("content");
+    match Role::named(role).filter(|_| !is_extension) {
+        Some(role) => unusual(role, members).map(Known::Said),
+        None => Ok(Known::Other(Value::Object(members))),
+    }
 }
 
-/// A message by how much of it is known.
-#[derive(Debug)]
-pub(super) enum Read {
-    Llm(LlmMessage),
-    Extension(ExtensionMessage),
-    Other(Value),
-}
-
-pub(super) fn agent_message(value: Value) -> Result<Read, Unreadable> {
-    let Value::Object(mut fields) = value else {
-        return Err(Unreadable::NotAnObject);
+/// A message with blocks of unknown kinds, or with members that its role does not have.
+fn unusual(role: Role, members: Members) -> Result<Said, serde_json::Error> {
+    let is_known = |name: &str| role.has(name);
+    let (mut known, mut extra): (Members, Members) =
+        members.into_iter().partition(|(name, _)| is_known(name));
+    let Some(Value::Array(blocks)) = known.insert("content".to_owned(), Value::Array(Vec::new()))
+    else {
+        return Err(serde_json::Error::custom("the content of a message must be a list of blocks"));
     };
-    let Some(Value::String(role)) = fields.get("role").cloned() else {
-        return Err(Unreadable::NoRole);
-    };
-    let has_kind = fields.get("kind").is_some_and(Value::is_string);
-    let is_extension = has_kind && fields.contains_key("data");
-    let is_known = matches!(role.as_str(), "user" | "assistant" | "toolResult");
-    if is_extension && (!is_known || !fields.contains_key("content")) {
-        return Ok(Read::Extension(extension(role, fields)));
-    }
-    if !is_known {
-        return Ok(Read::Other(Value::Object(fields)));
-    }
-    let message = message(&role, &mut fields)?;
-    fields.remove("role");
-    let turn_id = fields.get("turnId").and_then(turn_id);
+    let content: Result<Vec<ContentBlock>, _> = blocks.into_iter().map(block).collect();
+    let turn_id = extra.get("turnId").and_then(turn_id);
     if turn_id.is_some() {
-        fields.remove("turnId");
+        extra.remove("turnId");
     }
-    Ok(Read::Llm(LlmMessage { message, turn_id, extra: fields }))
-}
-
-pub(super) fn bare_message(value: Value) -> Result<Message, Unreadable> {
-    let Value::Object(mut fields) = value else {
-        return Err(Unreadable::NotAnObject);
-    };
-    let Some(Value::String(role)) = fields.get("role").cloned() else {
-        return Err(Unreadable::NoRole);
-    };
-    message(&role, &mut fields)
-}
-
-fn extension(role: String, mut fields: Fields) -> ExtensionMessage {
-    fields.remove("role");
-    let kind = match fields.remove("kind") {
-        Some(Value::String(kind)) => kind,
-        _ => String::new(),
-    };
-    ExtensionMessage {
-        role,
-        kind,
-        data: fields.remove("data").unwrap_or(Value::Null),
-        extra: fields,
-    }
+    let mut said = Said::deserialize(Value::Object(known))?;
+    *said.message.content_mut() = content?;
+    Ok(Said { turn_id, extra, ..said })
 }
 
 fn turn_id(value: &Value) -> Option<TurnId> {
@@ -88,106 +66,145 @@ fn turn_id(value: &Value) -> Option<TurnId> {
     })
 }
 
-fn message(role: &str, fields: &mut Fields) -> Result<Message, Unreadable> {
-    let mut take = Take { role, fields };
-    match role {
-        "user" => {
-            Ok(Message::User { content: take.content()?, timestamp: take.number("timestamp")? })
+#[derive(Clone, Copy, PartialEq, serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Role {
+    User,
+    Assistant,
+    ToolResult,
+}
+
+impl Role {
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "user" => Some(Self::User),
+            "assistant" => Some(Self::Assistant),
+            "toolResult" => Some(Self::ToolResult),
+            _ => None,
         }
-        "assistant" => Ok(Message::Assistant {
-            content: take.content()?,
-            stop_reason: PhiStopReason::from(take.text("stopReason")?.as_str()),
-            model: take.text("model")?.into(),
-            provider: take.text("provider")?.into(),
-            usage: take.usage()?,
-            timestamp: take.number("timestamp")?,
-            error_message: take.optional_text("error_message")?,
-        }),
-        "toolResult" => Ok(Message::ToolResult {
-            tool_call_id: take.text("toolCallId")?,
-            tool_name: take.text("toolName")?,
-            content: take.content()?,
-            is_error: take.truth("isError")?,
-            timestamp: take.number("timestamp")?,
-        }),
-        _ => Err(take.wrong("role", "one that is known")),
+    }
+
+    /// Whether messages of the role have this member.
+    fn has(self, name: &str) -> bool {
+        match name {
+            "role" | "content" | "timestamp" => true,
+            "stopReason" | "model" | "provider" | "usage" | "error_message" => {
+                self == Self::Assistant
+            }
+            "toolCallId" | "toolName" | "isError" => self == Self::ToolResult,
+            _ => false,
+        }
     }
 }
 
-pub(super) fn content(value: Value) -> Result<Content, Unreadable> {
-    let Value::Object(mut fields) = value else {
-        return Err(Unreadable::NotAnObject);
-    };
-    let Some(Value::String(kind)) = fields.get("type").cloned() else {
-        return Err(Unreadable::NoType);
-    };
-    let mut take = Take { role: &kind, fields: &mut fields };
-    Ok(match kind.as_str() {
-        "text" => Content::Text { text: take.text("text")? },
-        "image" => Content::Image { data: take.text("data")?, mime_type: take.text("mimeType")? },
-        "thinking" => Content::Thinking {
-            thinking: take.text("thinking")?,
-            signature: take.optional_text("signature")?,
-        },
-        "toolCall" => Content::ToolCall {
-            id: take.text("id")?,
-            name: take.text("name")?,
-            arguments: take.any("arguments")?,
-        },
-        _ => Content::Other(Value::Object(fields)),
-    })
+/// The members of a message; each has the same form in all roles.
+#[derive(Default)]
+struct Draft {
+    role: Option<Role>,
+    content: Option<Vec<ContentBlock>>,
+    timestamp: Option<u64>,
+    stop_reason: Option<String>,
+    model: Option<String>,
+    provider: Option<String>,
+    usage: Option<Figures>,
+    error_message: Option<String>,
+    tool_call_id: Option<String>,
+    tool_name: Option<String>,
+    is_error: Option<bool>,
+    turn_id: Option<TurnId>,
+    extra: Members,
 }
 
-/// Moves fields out of an object, each checked for its form.
-struct Take<'a> {
-    role: &'a str,
-    fields: &'a mut Fields,
+impl<'de> Deserialize<'de> for Said {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(SaidVisitor)
+    }
 }
 
-impl Take<'_> {
-    fn wrong(&self, field: &'static str, expected: &'static str) -> Unreadable {
-        Unreadable::Field { role: self.role.to_owned(), field, expected }
+struct SaidVisitor;
+
+impl<'de> Visitor<'de> for SaidVisitor {
+    type Value = Said;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a message")
     }
 
-    fn any(&mut self, field: &'static str) -> Result<Value, Unreadable> {
-        let found = self.fields.remove(field);
-        found.ok_or_else(|| self.wrong(field, "a value"))
-    }
-
-    fn text(&mut self, field: &'static str) -> Result<String, Unreadable> {
-        match self.fields.remove(field) {
-            Some(Value::String(text)) => Ok(text),
-            _ => Err(self.wrong(field, "text")),
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Said, A::Error> {
+        let mut draft = Draft::default();
+        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+            match key.as_ref() {
+                "role" => draft.role = map.next_value()?,
+                "content" => draft.content = Some(map.next_value::<KnownBlocks>()?.0),
+                "timestamp" => draft.timestamp = map.next_value()?,
+                "stopReason" => draft.stop_reason = map.next_value()?,
+                "model" => draft.model = map.next_value()?,
+                "provider" => draft.provider = map.next_value()?,
+                "usage" => draft.usage = map.next_value()?,
+                "error_message" => draft.error_message = map.next_value()?,
+                "toolCallId" => draft.tool_call_id = map.next_value()?,
+                "toolName" => draft.tool_name = map.next_value()?,
+                "isError" => draft.is_error = map.next_value()?,
+                "turnId" => draft.turn_id = Some(map.next_value()?),
+                _ => {
+                    draft.extra.insert(key.into_owned(), map.next_value()?);
+                }
+            }
         }
+        draft.finish()
+    }
+}
+
+impl Draft {
+    const fn is_for_assistant(&self) -> bool {
+        self.stop_reason.is_some()
+            || self.model.is_some()
+            || self.provider.is_some()
+            || self.usage.is_some()
+            || self.error_message.is_some()
     }
 
-    fn optional_text(&mut self, field: &'static str) -> Result<Option<String>, Unreadable> {
-        match self.fields.remove(field) {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(self.wrong(field, "text")),
-        }
+    const fn is_for_tool(&self) -> bool {
+        self.tool_call_id.is_some() || self.tool_name.is_some() || self.is_error.is_some()
     }
 
-    fn number(&mut self, field: &'static str) -> Result<u64, Unreadable> {
-        let found = self.fields.remove(field).and_then(|value| value.as_u64());
-        found.ok_or_else(|| self.wrong(field, "a whole number"))
+    fn finish<E: Error>(self) -> Result<Said, E> {
+        let (for_assistant, for_tool) = (self.is_for_assistant(), self.is_for_tool());
+        let content = need(self.content, "content")?;
+        // A time beyond the numbers of the store is kept in the text.
+        let timestamp = need(self.timestamp, "timestamp")?;
+        let timestamp = i64::try_from(timestamp).unwrap_or(i64::MAX);
+        let message = match need(self.role, "role")? {
+            Role::User if !for_assistant && !for_tool => {
+                AgentMessage::User(UserMessage::new(content, timestamp))
+            }
+            Role::Assistant if !for_tool => {
+                let word = need(self.stop_reason, "stopReason")?;
+                let (provider, model) =
+                    (need(self.provider, "provider")?, need(self.model, "model")?);
+                AgentMessage::Assistant(AssistantMessage {
+                    stop_reason: phi_stop_reason(&word),
+                    native_stop_reason: Some(word),
+                    error_message: self.error_message,
+                    usage: Some(need(self.usage, "usage")?.into()),
+                    ..AssistantMessage::new(content, provider, model, timestamp)
+                })
+            }
+            Role::ToolResult if !for_assistant => {
+                let call = need(self.tool_call_id, "toolCallId")?;
+                let tool = need(self.tool_name, "toolName")?;
+                AgentMessage::FunctionResult(FunctionResultMessage {
+                    is_error: need(self.is_error, "isError")?,
+                    ..FunctionResultMessage::new(call, tool, content, timestamp)
+                })
+            }
+            // Members of another role are members that this version does not know.
+            _ => return Err(E::custom("a member of another role")),
+        };
+        Ok(Said { message, turn_id: self.turn_id, extra: self.extra })
     }
+}
 
-    fn truth(&mut self, field: &'static str) -> Result<bool, Unreadable> {
-        let found = self.fields.remove(field).and_then(|value| value.as_bool());
-        found.ok_or_else(|| self.wrong(field, "true or false"))
-    }
-
-    fn usage(&mut self) -> Result<PhiUsage, Unreadable> {
-        let usage = serde_json::from_value(self.any("usage")?);
-        usage.map_err(|_| self.wrong("usage", "counts of tokens"))
-    }
-
-    fn content(&mut self) -> Result<Vec<Content>, Unreadable> {
-        match self.fields.remove("content") {
-            Some(Value::Array(blocks)) => blocks.into_iter().map(content).collect(),
-            _ => Err(self.wrong("content", "a list of blocks")),
-        }
-    }
+fn need<T, E: Error>(member: Option<T>, name: &'static str) -> Result<T, E> {
+    member.ok_or_else(|| E::missing_field(name))
 }

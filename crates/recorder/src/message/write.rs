@@ -1,266 +1,235 @@
 //! From messages to JSON.
 //!
-//! The files use two orders of keys: within a [`PhiMessage`] they are sorted; everywhere else a
-//! message begins with its tag.
+//! The files use two orders of members: with its turn a message has them sorted; everywhere else it begins with its role.
 
+use bough_session::{AgentMessage, AssistantMessage, ContentBlock};
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{Content, ExtensionMessage, LlmMessage, Message, PhiMessage, PhiUsage};
+use super::content::unknown_block;
+use super::{Known, Said, TurnId};
+use crate::usage::Figures;
 
-impl Serialize for PhiMessage {
+/// The order of the members of messages, blocks and usage. A member that there is not is passed over.
+pub(super) struct Layout {
+    message: &'static str,
+    block: &'static str,
+    usage: &'static str,
+}
+
+impl Layout {
+    const SORTED: Self = Self {
+        message: "content error_message isError model provider role stopReason timestamp toolCallId toolName turnId usage",
+        block: "arguments data id mimeType name signature text thinking type",
+        usage: "cache_read cache_write input output reasoning total_tokens",
+    };
+
+    pub(super) const ROLE_FIRST: Self = Self {
+        message: "role toolCallId toolName content isError stopReason model provider usage timestamp error_message",
+        block: "type text thinking signature data mimeType id name arguments",
+        usage: "input output reasoning cache_read cache_write total_tokens",
+    };
+}
+
+/// The role's name in events.
+pub(super) fn role(message: &AgentMessage) -> &str {
+    match message {
+        AgentMessage::User(_) => "user",
+        AgentMessage::Assistant(_) => "assistant",
+        AgentMessage::FunctionResult(_) => "toolResult",
+        AgentMessage::Custom(custom) => &custom.custom_type,
+    }
+}
+
+impl Serialize for Known {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Llm(llm) => llm.serialize(serializer),
-            Self::Extension(extension) => extension.serialize(serializer),
-            Self::Other(value) => value.serialize(serializer),
+            Self::Said(said) => said.serialize(serializer),
+            Self::Other(value) => match extension(value) {
+                Some(members) => serializer.collect_map(members),
+                None => value.serialize(serializer),
+            },
         }
     }
 }
 
-impl Serialize for LlmMessage {
+/// The members of an extension message of the usual form, in the order in which they are written.
+fn extension(value: &Value) -> Option<[(&'static str, &Value); 3]> {
+    let members = value.as_object().filter(|members| members.len() == 3)?;
+    let [role, kind, data] = [members.get("role")?, members.get("kind")?, members.get("data")?];
+    kind.is_string().then_some([("role", role), ("kind", kind), ("data", data)])
+}
+
+impl Serialize for Said {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let turn_id = self.turn_id.as_ref();
+        let written = Written { message: &self.message, turn_id, layout: &Layout::SORTED };
         if self.extra.is_empty() {
-            SortedMessage(self).serialize(serializer)
-        } else {
-            with_extra(&SortedMessage(self), &self.extra, serializer)
+            return written.serialize(serializer);
         }
-    }
-}
-
-impl Serialize for ExtensionMessage {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        struct Plain<'a>(&'a ExtensionMessage);
-        impl Serialize for Plain<'_> {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let mut map = serializer.serialize_map(Some(3))?;
-                map.serialize_entry("role", &self.0.role)?;
-                map.serialize_entry("kind", &self.0.kind)?;
-                map.serialize_entry("data", &self.0.data)?;
-                map.end()
+        let mut value = serde_json::to_value(written).map_err(serde::ser::Error::custom)?;
+        if let Value::Object(members) = &mut value {
+            for (key, extra) in &self.extra {
+                members.entry(key).or_insert_with(|| extra.clone());
             }
         }
-        if self.extra.is_empty() {
-            Plain(self).serialize(serializer)
-        } else {
-            with_extra(&Plain(self), &self.extra, serializer)
-        }
+        value.serialize(serializer)
     }
 }
 
-/// Merges fields that this version does not know among the sorted ones that it does.
-fn with_extra<S: Serializer>(
-    known: &impl Serialize,
-    extra: &Map<String, Value>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let mut value = serde_json::to_value(known).map_err(serde::ser::Error::custom)?;
-    if let Value::Object(fields) = &mut value {
-        for (key, extra) in extra {
-            fields.entry(key).or_insert_with(|| extra.clone());
-        }
-    }
-    value.serialize(serializer)
+/// A message in an order of members.
+pub(super) struct Written<'a> {
+    pub(super) message: &'a AgentMessage,
+    pub(super) turn_id: Option<&'a TurnId>,
+    pub(super) layout: &'a Layout,
 }
 
-struct SortedMessage<'a>(&'a LlmMessage);
-
-impl Serialize for SortedMessage<'_> {
+impl Serialize for Written<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        let turn_id = &self.0.turn_id;
-        match &self.0.message {
-            Message::User { content, timestamp } => {
-                map.serialize_entry("content", &SortedBlocks(content))?;
-                map.serialize_entry("role", "user")?;
-                map.serialize_entry("timestamp", timestamp)?;
-            }
-            Message::Assistant {
-                content,
-                stop_reason,
-                model,
-                provider,
-                usage,
-                timestamp,
-                error_message,
-            } => {
-                map.serialize_entry("content", &SortedBlocks(content))?;
-                if let Some(error) = error_message {
-                    map.serialize_entry("error_message", error)?;
-                }
-                map.serialize_entry("model", model)?;
-                map.serialize_entry("provider", provider)?;
-                map.serialize_entry("role", "assistant")?;
-                map.serialize_entry("stopReason", stop_reason)?;
-                map.serialize_entry("timestamp", timestamp)?;
-                if let Some(turn_id) = turn_id {
-                    map.serialize_entry("turnId", turn_id)?;
-                }
-                map.serialize_entry("usage", &SortedUsage(usage))?;
-                return map.end();
-            }
-            Message::ToolResult { tool_call_id, tool_name, content, is_error, timestamp } => {
-                map.serialize_entry("content", &SortedBlocks(content))?;
-                map.serialize_entry("isError", is_error)?;
-                map.serialize_entry("role", "toolResult")?;
-                map.serialize_entry("timestamp", timestamp)?;
-                map.serialize_entry("toolCallId", tool_call_id)?;
-                map.serialize_entry("toolName", tool_name)?;
-            }
-        }
-        if let Some(turn_id) = turn_id {
-            map.serialize_entry("turnId", turn_id)?;
-        }
+        self.layout.message.split(' ').try_for_each(|name| self.member(name, &mut map))?;
         map.end()
     }
 }
 
-struct SortedUsage<'a>(&'a PhiUsage);
+impl Written<'_> {
+    fn member<M: SerializeMap>(&self, name: &str, map: &mut M) -> Result<(), M::Error> {
+        let layout = self.layout;
+        match (name, self.message) {
+            ("role", message) => map.serialize_entry(name, role(message)),
+            ("content", message) => {
+                map.serialize_entry(name, &WrittenBlocks { blocks: message.content(), layout })
+            }
+            ("timestamp", message) => map.serialize_entry(name, &message.timestamp()),
+            ("turnId", _) => some(map, name, self.turn_id),
+            (_, AgentMessage::Assistant(reply)) => self.of_reply(name, reply, map),
+            ("toolCallId", AgentMessage::FunctionResult(result)) => {
+                map.serialize_entry(name, &result.function_call_id)
+            }
+            ("toolName", AgentMessage::FunctionResult(result)) => {
+                map.serialize_entry(name, &result.function_id)
+            }
+            ("isError", AgentMessage::FunctionResult(result)) => {
+                map.serialize_entry(name, &result.is_error)
+            }
+            _ => Ok(()),
+        }
+    }
 
-impl Serialize for SortedUsage<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let usage = self.0;
-        let mut map = serializer.serialize_map(Some(6))?;
-        map.serialize_entry("cache_read", &usage.cache_read)?;
-        map.serialize_entry("cache_write", &usage.cache_write)?;
-        map.serialize_entry("input", &usage.input)?;
-        map.serialize_entry("output", &usage.output)?;
-        map.serialize_entry("reasoning", &usage.reasoning)?;
-        map.serialize_entry("total_tokens", &usage.total_tokens)?;
-        map.end()
+    fn of_reply<M: SerializeMap>(
+        &self,
+        name: &str,
+        reply: &AssistantMessage,
+        map: &mut M,
+    ) -> Result<(), M::Error> {
+        match name {
+            "stopReason" => {
+                // A reply has the word that it was read or made with.
+                map.serialize_entry(name, reply.native_stop_reason.as_deref().unwrap_or_default())
+            }
+            "model" => map.serialize_entry(name, &reply.model),
+            "provider" => map.serialize_entry(name, &reply.provider),
+            "error_message" => some(map, name, reply.error_message.as_ref()),
+            "usage" => {
+                let figures = reply.usage.as_ref().map(Figures::from).unwrap_or_default();
+                map.serialize_entry(name, &WrittenUsage { figures, layout: self.layout })
+            }
+            _ => Ok(()),
+        }
     }
 }
 
-struct SortedBlocks<'a>(&'a [Content]);
+struct WrittenUsage<'a> {
+    figures: Figures,
+    layout: &'a Layout,
+}
 
-impl Serialize for SortedBlocks<'_> {
+impl Serialize for WrittenUsage<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(SortedBlock))
+        let figures = &self.figures;
+        serializer.collect_map(self.layout.usage.split(' ').map(|name| {
+            let count = match name {
+                "input" => figures.input,
+                "output" => figures.output,
+                "reasoning" => figures.reasoning,
+                "cache_read" => figures.cache_read,
+                "cache_write" => figures.cache_write,
+                _ => figures.total_tokens,
+            };
+            (name, count)
+        }))
     }
 }
 
-struct SortedBlock<'a>(&'a Content);
+/// Blocks in an order of members.
+pub(super) struct WrittenBlocks<'a> {
+    pub(super) blocks: &'a [ContentBlock],
+    pub(super) layout: &'a Layout,
+}
 
-impl Serialize for SortedBlock<'_> {
+impl Serialize for WrittenBlocks<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if let Content::Other(value) = self.0 {
+        let layout = self.layout;
+        serializer.collect_seq(self.blocks.iter().map(|block| WrittenBlock { block, layout }))
+    }
+}
+
+struct WrittenBlock<'a> {
+    block: &'a ContentBlock,
+    layout: &'a Layout,
+}
+
+impl Serialize for WrittenBlock<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let Some(value) = unknown_block(self.block) {
             return value.serialize(serializer);
         }
         let mut map = serializer.serialize_map(None)?;
-        match self.0 {
-            Content::Text { text } => map.serialize_entry("text", text)?,
-            Content::Image { data, mime_type } => {
-                map.serialize_entry("data", data)?;
-                map.serialize_entry("mimeType", mime_type)?;
-            }
-            Content::Thinking { thinking, signature } => {
-                if let Some(signature) = signature {
-                    map.serialize_entry("signature", signature)?;
-                }
-                map.serialize_entry("thinking", thinking)?;
-            }
-            Content::ToolCall { id, name, arguments } => {
-                map.serialize_entry("arguments", arguments)?;
-                map.serialize_entry("id", id)?;
-                map.serialize_entry("name", name)?;
-            }
-            Content::Other(_) => {}
-        }
-        map.serialize_entry("type", block_type(self.0))?;
+        self.layout.block.split(' ').try_for_each(|name| self.member(name, &mut map))?;
         map.end()
     }
 }
 
-const fn block_type(block: &Content) -> &'static str {
-    match block {
-        Content::Text { .. } => "text",
-        Content::Image { .. } => "image",
-        Content::Thinking { .. } => "thinking",
-        Content::ToolCall { .. } => "toolCall",
-        Content::Other(_) => "",
+impl WrittenBlock<'_> {
+    fn member<M: SerializeMap>(&self, name: &str, map: &mut M) -> Result<(), M::Error> {
+        match (name, self.block) {
+            ("type", block) => map.serialize_entry(name, kind(block)),
+            ("text", ContentBlock::Text(block)) => map.serialize_entry(name, &block.text),
+            ("data", ContentBlock::Image(image)) => map.serialize_entry(name, &image.data),
+            ("mimeType", ContentBlock::Image(image)) => map.serialize_entry(name, &image.mime),
+            ("thinking", ContentBlock::Thinking(thought)) => {
+                map.serialize_entry(name, &thought.text)
+            }
+            ("signature", ContentBlock::Thinking(thought)) => {
+                some(map, name, thought.signature.as_ref())
+            }
+            ("id", ContentBlock::FunctionCall(call)) => map.serialize_entry(name, &call.id),
+            ("name", ContentBlock::FunctionCall(call)) => {
+                map.serialize_entry(name, &call.function_id)
+            }
+            // As a value: the layout of files is that of the whole file.
+            ("arguments", ContentBlock::FunctionCall(call)) => {
+                map.serialize_entry(name, &call.arguments.value())
+            }
+            _ => Ok(()),
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::message::read::Read;
-
-    fn check(text: &str) {
-        let message: PhiMessage = serde_json::from_str(text).unwrap();
-        assert_eq!(serde_json::to_string(&message).unwrap(), text);
+const fn kind(block: &ContentBlock) -> &'static str {
+    match block {
+        ContentBlock::Text(_) => "text",
+        ContentBlock::Image(_) => "image",
+        ContentBlock::Thinking(_) => "thinking",
+        ContentBlock::FunctionCall(_) => "toolCall",
+        ContentBlock::FunctionResult(_) => "toolResult",
     }
+}
 
-    #[test]
-    fn messages_are_written_as_they_are_read() {
-        check(r#"{"content":[{"text":"é \"q\"\n","type":"text"}],"role":"user","timestamp":1}"#);
-        check(concat!(
-            r#"{"content":[{"signature":"s","thinking":"hm","type":"thinking"},"#,
-            r#"{"arguments":{"a":[1,null]},"id":"c","name":"bash","type":"toolCall"}],"#,
-            r#""error_message":"x","model":"m","provider":"p","role":"assistant","#,
-            r#""stopReason":"toolUse","timestamp":2,"turnId":{"loopId":"l","turnIndex":3},"#,
-            r#""usage":{"cache_read":1,"cache_write":2,"input":3,"output":4,"reasoning":5,"total_tokens":6}}"#
-        ));
-        check(concat!(
-            r#"{"content":[{"data":"aGk=","mimeType":"image/png","type":"image"}],"isError":false,"#,
-            r#""role":"toolResult","timestamp":5,"toolCallId":"c","toolName":"bash"}"#
-        ));
-        check(r#"{"role":"extension","kind":"ui","data":{"toast":"hi"}}"#);
-    }
-
-    #[test]
-    fn what_is_not_known_is_kept() {
-        check(r#"{"body":1,"role":"oracle"}"#);
-        check(r#"{"content":[{"clip":7,"type":"video"}],"role":"user","timestamp":1}"#);
-        check(r#"{"content":[],"nodeId":4,"parentId":3,"role":"user","timestamp":1}"#);
-        check(r#"{"content":[],"role":"user","timestamp":1,"turnId":"not one"}"#);
-    }
-
-    /// Both ways of reading agree on everything that they both read.
-    #[test]
-    fn the_fast_way_reads_what_the_thorough_way_reads() {
-        for text in [
-            r#"{"content":[{"text":"a","type":"text"}],"role":"user","timestamp":1}"#,
-            r#"{"content":[],"model":"m","role":"user","timestamp":1}"#,
-            r#"{"content":[],"nodeId":1,"role":"user","timestamp":1,"turnId":{"loopId":"l","turnIndex":3}}"#,
-            r#"{"content":[{"arguments":null,"id":"c","name":"n","type":"toolCall"}],"role":"user","timestamp":1}"#,
-            r#"{"content":[],"isError":true,"role":"toolResult","timestamp":1,"toolCallId":"c","toolName":"n"}"#,
-            r#"{"content":[],"role":"user","timestamp":1,"turnId":null}"#,
-        ] {
-            let value = serde_json::from_str(text).unwrap();
-            let Read::Llm(thorough) = crate::message::read::agent_message(value).unwrap() else {
-                panic!("{text}");
-            };
-            if let Some(fast) = crate::message::fast::message(text) {
-                assert_eq!(fast, thorough, "{text}");
-            }
-            let message: PhiMessage = serde_json::from_str(text).unwrap();
-            assert_eq!(message, PhiMessage::from(thorough), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_bare_message_begins_with_its_role() {
-        let text = concat!(
-            r#"{"role":"toolResult","toolCallId":"c","toolName":"bash","#,
-            r#""content":[{"type":"text","text":"ok"}],"isError":true,"timestamp":5}"#
-        );
-        let message: Message = serde_json::from_str(text).unwrap();
-        assert_eq!(serde_json::to_string(&message).unwrap(), text);
-    }
-
-    #[test]
-    fn a_known_role_in_a_wrong_form_is_refused() {
-        for wrong in [
-            json!({"role": "user"}),
-            json!({"role": "user", "content": "words", "timestamp": 1}),
-            json!({"role": "assistant", "content": [], "timestamp": 1}),
-            json!({"content": []}),
-            json!([]),
-        ] {
-            assert!(serde_json::from_value::<PhiMessage>(wrong.clone()).is_err(), "{wrong}");
-        }
-    }
+fn some<M: SerializeMap>(
+    map: &mut M,
+    name: &str,
+    value: Option<&impl Serialize>,
+) -> Result<(), M::Error> {
+    value.map_or(Ok(()), |value| map.serialize_entry(name, value))
 }

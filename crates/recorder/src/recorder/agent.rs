@@ -158,7 +158,7 @@ impl SessionRecorder {
         let messages = event.messages.iter().cloned();
         record.messages =
             messages.map(|message| renamed(message, &event.loop_id, recorded_as)).collect();
-        record.usage = event.usage;
+        record.usage = event.usage.clone();
         if record.config.is_none() {
             let mut messages = event.messages.iter();
             record.config =

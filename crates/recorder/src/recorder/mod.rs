@@ -167,7 +167,7 @@ impl SessionRecorder {
     /// Records one event, and returns what was unexpected about it.
     pub fn on_event(&mut self, event: AgentEvent) -> Report {
         let mut report = Report::default();
-        match event {
+        match event.with_recorded_usage() {
             AgentEvent::MessageUpdate(_) if !self.config.include_streaming_events => {}
             AgentEvent::AgentStart(event) => self.agent_start(event, &mut report),
             AgentEvent::ParallelLoopStart(event) => self.group_start(&event, &mut report),

@@ -7,7 +7,6 @@ use super::report::{Notice, Report};
 use super::{Effect, LoopLocation, SessionKey, SessionRecorder};
 use crate::event::{ParallelLoopEnd, ParallelLoopStart};
 use crate::loops::Slot;
-use crate::message::PhiUsage;
 use crate::model::{LoopRecord, LoopStatus, ParallelGroupRecord};
 use crate::time::Timestamp;
 
@@ -90,7 +89,7 @@ impl SessionRecorder {
                 all_loop_ids: all_loop_ids.clone(),
                 selected_loop_id: String::new(),
                 selected_config_index: 0,
-                evaluation_usage: PhiUsage::default(),
+                evaluation_usage: crate::usage::none(),
                 is_selected: false,
             });
         }
@@ -214,7 +213,7 @@ impl Live {
                 all_loop_ids: all_loop_ids.clone(),
                 selected_loop_id: selected_loop_id.clone(),
                 selected_config_index: event.selected_config_index,
-                evaluation_usage: event.evaluation_usage,
+                evaluation_usage: event.evaluation_usage.clone(),
                 is_selected: *slot == selected,
             });
         }

@@ -1,14 +1,15 @@
 //! Turns: from pairs of `TurnStart` and `TurnEnd`.
 
+use bough_session::{AgentMessage, AssistantMessage, ContentBlock, StopReason, Usage};
 use serde_json::Value;
 
 use super::live::Live;
 use super::report::{Notice, Report};
 use crate::event::{AgentEnd, AgentEvent, TurnEnd, TurnStart};
 use crate::loops::Slot;
-use crate::message::{Content, Message, PhiMessage, PhiUsage, TurnId};
+use crate::message::{RecordedMessage, TurnId};
 use crate::model::{LoopConfigSnapshot, Turn, config_id_in};
-use crate::open_enums::{PhiStopReason, TurnTrigger};
+use crate::open_enums::TurnTrigger;
 use crate::time::Timestamp;
 use crate::verbatim::Verbatim;
 
@@ -18,9 +19,9 @@ pub(super) struct PartialTurn {
     turn_index: u32,
     triggered_by: TurnTrigger,
     started_at: Timestamp,
-    input_messages: Vec<PhiMessage>,
+    input_messages: Vec<RecordedMessage>,
     /// The last message of the model.
-    output_message: Option<PhiMessage>,
+    output_message: Option<RecordedMessage>,
     request_payload: Option<Verbatim<Value>>,
 }
 
@@ -60,7 +61,7 @@ impl Live {
     }
 
     /// A message within a turn that is not the model's is an input of the turn.
-    pub(super) fn hear_message(&mut self, slot: Slot, message: &PhiMessage) {
+    pub(super) fn hear_message(&mut self, slot: Slot, message: &RecordedMessage) {
         let Some(turn) = self.turns.get_mut(&slot) else {
             return;
         };
@@ -89,8 +90,8 @@ impl Live {
         let end = Ended {
             given_id: &event.loop_id,
             output_message: event.message.clone(),
-            tool_results: event.tool_results.iter().cloned().map(PhiMessage::from).collect(),
-            usage: event.usage,
+            tool_results: event.tool_results.iter().map(RecordedMessage::for_turn).collect(),
+            usage: event.usage.clone(),
             at: event.timestamp,
         };
         self.add_turn(slot, turn, end);
@@ -105,7 +106,7 @@ impl Live {
             loop_id: event.loop_id.clone(),
             turn_index: turn.turn_index,
         });
-        let is_of_turn = |message: &&PhiMessage| {
+        let is_of_turn = |message: &&RecordedMessage| {
             let turn_id = message.turn_id();
             message.is_assistant() && turn_id.is_some_and(|id| id.turn_index == turn.turn_index)
         };
@@ -113,10 +114,8 @@ impl Live {
         let output_message = turn.output_message.take().or_else(reported);
         let output_message =
             output_message.unwrap_or_else(|| self.silent_message(slot, event.timestamp));
-        let usage = match output_message.as_llm() {
-            Some(Message::Assistant { usage, .. }) => *usage,
-            _ => PhiUsage::default(),
-        };
+        let usage = output_message.known().and_then(AgentMessage::usage);
+        let usage = usage.map_or_else(crate::usage::none, crate::usage::recorded);
         // The answers of its tools arrived as messages; `add_turn` takes them out of the inputs.
         let answers =
             turn.input_messages.iter().filter(|message| answers_to(&output_message, message));
@@ -132,18 +131,16 @@ impl Live {
     }
 
     /// A message in place of one that the model never sent.
-    fn silent_message(&self, slot: Slot, at: Timestamp) -> PhiMessage {
+    fn silent_message(&self, slot: Slot, at: Timestamp) -> RecordedMessage {
         let config = self.record(slot).config.as_deref();
-        Message::Assistant {
-            content: Vec::new(),
-            stop_reason: PhiStopReason::Aborted,
-            model: config.map(|config| config.model.as_str()).unwrap_or_default().into(),
-            provider: config.map(|config| config.provider.as_str()).unwrap_or_default().into(),
-            usage: PhiUsage::default(),
-            timestamp: u64::try_from(at.unix_ms()).unwrap_or_default(),
+        let (provider, model) = config
+            .map(|config| (config.provider.clone(), config.model.clone()))
+            .unwrap_or_default();
+        let reply = AssistantMessage {
             error_message: Some("the turn did not end".to_owned()),
-        }
-        .into()
+            ..AssistantMessage::new(Vec::new(), provider, model, at.unix_ms().max(0))
+        };
+        RecordedMessage::reply(reply, StopReason::Aborted, "aborted")
     }
 
     fn add_turn(&mut self, slot: Slot, turn: PartialTurn, end: Ended<'_>) {
@@ -172,14 +169,18 @@ impl Live {
 struct Ended<'a> {
     /// The id that the loop came with.
     given_id: &'a str,
-    output_message: PhiMessage,
-    tool_results: Vec<PhiMessage>,
-    usage: PhiUsage,
+    output_message: RecordedMessage,
+    tool_results: Vec<RecordedMessage>,
+    usage: Usage,
     at: Timestamp,
 }
 
 /// A message whose turn names the loop by its recorded id.
-pub(super) fn renamed(message: PhiMessage, given_id: &str, recorded_as: &str) -> PhiMessage {
+pub(super) fn renamed(
+    message: RecordedMessage,
+    given_id: &str,
+    recorded_as: &str,
+) -> RecordedMessage {
     match message.turn_id() {
         Some(turn_id) if given_id != recorded_as && turn_id.loop_id == given_id => {
             let turn_index = turn_id.turn_index;
@@ -190,40 +191,38 @@ pub(super) fn renamed(message: PhiMessage, given_id: &str, recorded_as: &str) ->
 }
 
 /// Whether a message is the answer of a tool that the model called.
-fn answers_to(output: &PhiMessage, message: &PhiMessage) -> bool {
-    let Some(Message::ToolResult { tool_call_id, .. }) = message.as_llm() else {
+fn answers_to(output: &RecordedMessage, message: &RecordedMessage) -> bool {
+    let Some(call) = message.answered_call() else {
         return false;
     };
-    let content = output.as_llm().map_or(&[][..], |output| output.content());
-    content.iter().any(|block| matches!(block, Content::ToolCall { id, .. } if id == tool_call_id))
+    let is_it =
+        |block: &ContentBlock| matches!(block, ContentBlock::FunctionCall(made) if made.id == call);
+    output.content().iter().any(is_it)
 }
 
 /// Removes the answers of a turn's own tools from its inputs: they are inputs of the next turn, although they arrive
 /// within this one.
-fn without_results(mut inputs: Vec<PhiMessage>, results: &[PhiMessage]) -> Vec<PhiMessage> {
-    inputs.retain(|input| {
-        let Some(Message::ToolResult { tool_call_id, .. }) = input.as_llm() else {
-            return true;
-        };
-        !results.iter().any(|result| {
-            matches!(result.as_llm(), Some(Message::ToolResult { tool_call_id: id, .. }) if id == tool_call_id)
-        })
-    });
+fn without_results(
+    mut inputs: Vec<RecordedMessage>,
+    results: &[RecordedMessage],
+) -> Vec<RecordedMessage> {
+    let is_answer = |call: &str| results.iter().any(|result| result.answered_call() == Some(call));
+    inputs.retain(|input| !input.answered_call().is_some_and(is_answer));
     inputs
 }
 
 /// The settings that a message of the model reveals.
 pub(super) fn config_of(
-    message: &PhiMessage,
+    message: &RecordedMessage,
     loop_id: &str,
     session_id: &str,
 ) -> Option<Box<LoopConfigSnapshot>> {
-    let Some(Message::Assistant { model, provider, .. }) = message.as_llm() else {
+    let AgentMessage::Assistant(reply) = message.known()? else {
         return None;
     };
     Some(Box::new(LoopConfigSnapshot {
-        model: model.to_string(),
-        provider: provider.to_string(),
+        model: reply.model.clone(),
+        provider: reply.provider.clone(),
         config_id: config_id_in(loop_id, session_id),
         ..LoopConfigSnapshot::default()
     }))

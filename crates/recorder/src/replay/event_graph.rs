@@ -203,7 +203,7 @@ impl<'a> EventGraph<'a> {
             session_id: session.session_id.clone(),
             selected_loop_id: session.given_id(selected).to_owned(),
             selected_config_index: group.selected_config_index,
-            evaluation_usage: group.evaluation_usage,
+            evaluation_usage: group.evaluation_usage.clone(),
             timestamp: ended_at,
         };
         let end = self.add(ended_at, end.into(), None);

@@ -3,7 +3,7 @@
 use crate::event::{
     AgentEnd, AgentEvent, AgentStart, InputRejected, MessageEnd, MessageStart, TurnEnd, TurnStart,
 };
-use crate::message::PhiMessage;
+use crate::message::RecordedMessage;
 use crate::model::{LoopRecord, LoopStatus, Turn};
 
 /// The events of a loop, recorded or made from its record, numbered. A loop that never started has none.
@@ -36,7 +36,7 @@ fn made_up(record: &LoopRecord) -> Vec<AgentEvent> {
         let end = AgentEnd {
             loop_id: record.loop_id.clone(),
             messages: record.messages.clone(),
-            usage: record.usage,
+            usage: record.usage.clone(),
             timestamp: ended_at,
             rejection: record.rejection.clone(),
         };
@@ -75,11 +75,11 @@ fn turn_events(record: &LoopRecord, turn: &Turn) -> Vec<AgentEvent> {
         let end = MessageEnd { loop_id: loop_id(), message };
         events.extend([start.into(), end.into()]);
     }
-    let results = turn.tool_results.iter().filter_map(PhiMessage::bare);
+    let results = turn.tool_results.iter().filter_map(RecordedMessage::without_turn);
     let end = TurnEnd {
         loop_id: loop_id(),
         message: turn.output_message.clone(),
-        usage: turn.usage,
+        usage: turn.usage.clone(),
         timestamp: turn.ended_at,
         tool_results: results.collect(),
     };

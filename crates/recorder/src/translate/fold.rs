@@ -5,7 +5,7 @@ use bough_session::{EntryBody, FORMAT_PHI, Record};
 use super::refs::Library;
 use crate::event::AgentEvent;
 use crate::fact::Fact;
-use crate::message::PhiMessage;
+use crate::message::RecordedMessage;
 use crate::model::RecordedSession;
 use crate::recorder::SessionRecorder;
 use crate::replay::{EventLog, Replay};
@@ -106,7 +106,7 @@ fn read(library: &mut Library, record: &Record) -> Option<AgentEvent> {
         Record::Entry(entry) => {
             if let EntryBody::Foreign(body) = &entry.body
                 && body.format == FORMAT_PHI
-                && let Ok(message) = serde_json::from_str::<PhiMessage>(body.json.get())
+                && let Ok(message) = serde_json::from_str::<RecordedMessage>(body.json.get())
             {
                 library.add(&entry.id, message);
             }

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
+use bough_session::{ContentBlock, ThinkingBlock, UnknownMembers};
 use serde_json::value::RawValue;
 
 use super::splice::range_in;
 use crate::event::StreamDelta;
-use crate::message::{Content, LlmMessage, PhiMessage};
+use crate::message::RecordedMessage;
 
 /// How the writer of a text escapes characters in strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,36 +20,40 @@ pub(super) enum Escaping {
 
 /// A message with one more piece, if the piece fits its last block. A message that came as text grows as text too.
 pub(super) fn grown(
-    before: &PhiMessage,
+    before: &RecordedMessage,
     delta: &StreamDelta,
     escaping: Escaping,
-) -> Option<PhiMessage> {
-    let PhiMessage::Llm(llm) = before else {
-        return None;
-    };
-    if let Some(text) = llm.text() {
+) -> Option<RecordedMessage> {
+    let said = before.said()?;
+    if let Some(text) = before.kept_text() {
         let text = grown_text(text, delta, escaping)?;
         return serde_json::from_str(&text).ok();
     }
     if escaping == Escaping::Ascii {
         return None;
     }
-    let mut llm: LlmMessage = (***llm).clone();
-    let content = llm.message.content_mut();
+    let mut said = said.clone();
+    let content = said.message.content_mut();
     match (content.last_mut(), delta) {
-        (Some(Content::Text { text }), StreamDelta::Text { delta }) => text.push_str(delta),
-        (Some(Content::Thinking { thinking, .. }), StreamDelta::Thinking { delta }) => {
-            thinking.push_str(delta);
+        (Some(ContentBlock::Text(block)), StreamDelta::Text { delta })
+            if block.unknown.is_empty() =>
+        {
+            block.text.push_str(delta);
         }
-        (None, StreamDelta::Text { delta }) => {
-            content.push(Content::Text { text: delta.to_string() })
+        (Some(ContentBlock::Thinking(thought)), StreamDelta::Thinking { delta }) => {
+            thought.text.push_str(delta);
         }
+        (None, StreamDelta::Text { delta }) => content.push(ContentBlock::text(delta.as_str())),
         (None, StreamDelta::Thinking { delta }) => {
-            content.push(Content::Thinking { thinking: delta.to_string(), signature: None })
+            content.push(ContentBlock::Thinking(ThinkingBlock {
+                text: delta.to_string(),
+                signature: None,
+                unknown: UnknownMembers::NONE,
+            }))
         }
         _ => return None,
     }
-    Some(llm.into())
+    Some(said.into())
 }
 
 /// The text of a message whose last block has one more piece.
@@ -104,7 +109,7 @@ mod tests {
     #[test]
     fn a_message_grows_by_a_piece_as_its_writer_spells_it() {
         let check = |before: &str, delta: &str, escaping, after: &str| {
-            let before: PhiMessage = serde_json::from_str(before).unwrap();
+            let before: RecordedMessage = serde_json::from_str(before).unwrap();
             let delta = StreamDelta::Text { delta: delta.into() };
             let message = grown(&before, &delta, escaping).unwrap();
             assert_eq!(serde_json::to_string(&message).unwrap(), after);

@@ -10,9 +10,8 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
-use std::sync::Arc;
 
-use bough_session::{EntryId, RawJson};
+use bough_session::{AgentMessage, EntryId, RawJson};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -24,9 +23,10 @@ use crate::event::{
     AgentEnd, AgentEvent, MessageEnd, MessageStart, MessageUpdate, StreamDelta, TurnEnd,
     TurnRequest,
 };
-use crate::message::{Message, PhiMessage, PhiUsage, TurnId};
+use crate::message::role_first::{self, RoleFirst};
+use crate::message::{RecordedMessage, TurnId};
 use crate::time::Timestamp;
-use crate::verbatim::Verbatim;
+use crate::usage::Figures;
 
 const ENTRY: &str = "$entry";
 const FORM: &str = "$form";
@@ -49,11 +49,11 @@ impl Form {
     const ALL: [(&str, Self); 3] =
         [("bare", Self::Bare), ("sorted", Self::Sorted), ("entry", Self::Entry)];
 
-    fn write(self, message: &PhiMessage) -> Option<String> {
-        let written = match (self, message.as_llm()) {
-            (Self::Bare, Some(message)) => serde_json::to_string(message),
-            (Self::Sorted, Some(message)) => {
-                serde_json::to_string(&PhiMessage::from(message.clone()))
+    fn write(self, message: &RecordedMessage) -> Option<String> {
+        let written = match (self, message.known()) {
+            (Self::Bare, Some(known)) => serde_json::to_string(&RoleFirst(known)),
+            (Self::Sorted, Some(known)) => {
+                serde_json::to_string(&RecordedMessage::made(known.clone()))
             }
             (Self::Entry, _) | (_, None) => serde_json::to_string(message),
         };
@@ -61,7 +61,12 @@ impl Form {
     }
 
     /// The reference to an entry whose message is written as this text. The form is stated if it is not the usual one.
-    fn reference(entry_id: &EntryId, held: &PhiMessage, text: &str, usual: Self) -> Option<Value> {
+    fn reference(
+        entry_id: &EntryId,
+        held: &RecordedMessage,
+        text: &str,
+        usual: Self,
+    ) -> Option<Value> {
         let is_text = |form: Self| form.write(held).is_some_and(|written| written == text);
         if is_text(usual) {
             return Some(json!({ENTRY: entry_id.as_str()}));
@@ -76,25 +81,26 @@ impl Form {
 pub(super) struct KnownMessage {
     pub(super) entry_id: EntryId,
     /// The message, while later events may refer to it.
-    pub(super) message: Option<PhiMessage>,
+    pub(super) message: Option<RecordedMessage>,
     pub(super) is_assistant: bool,
 }
 
 impl KnownMessage {
-    pub(super) fn new(entry_id: EntryId, message: PhiMessage) -> Self {
+    pub(super) fn new(entry_id: EntryId, message: RecordedMessage) -> Self {
         Self { entry_id, is_assistant: message.is_assistant(), message: Some(message) }
     }
 
     /// Whether the entry holds this message, whatever its turn.
-    pub(super) fn is(&self, message: &PhiMessage) -> bool {
-        match (&self.message, message) {
-            (Some(PhiMessage::Llm(known)), PhiMessage::Llm(other)) => {
-                let texts = [known.text(), other.text()];
-                known.message == other.message
-                    && (texts == [None, None] || is_same_body(known, other))
+    pub(super) fn is(&self, message: &RecordedMessage) -> bool {
+        let Some(held) = &self.message else {
+            return false;
+        };
+        match (held.known(), message.known()) {
+            (Some(known), Some(other)) => {
+                let texts = [held.kept_text(), message.kept_text()];
+                known == other && (texts == [None, None] || is_same_body(held, message))
             }
-            (Some(known), other) => known == other,
-            (None, _) => false,
+            _ => held == message,
         }
     }
 }
@@ -113,7 +119,7 @@ fn is_same_body(one: &impl Serialize, other: &impl Serialize) -> bool {
 }
 
 /// The JSON of an event with a reference in place of its message.
-pub(super) fn with_message(event: &AgentEvent, message: PhiMessage) -> RawJson {
+pub(super) fn with_message(event: &AgentEvent, message: RecordedMessage) -> RawJson {
     match event {
         AgentEvent::MessageStart(start) => {
             json_of(&AgentEvent::from(MessageStart { loop_id: start.loop_id.clone(), message }))
@@ -131,13 +137,17 @@ pub(super) fn with_message(event: &AgentEvent, message: PhiMessage) -> RawJson {
 }
 
 /// The JSON of the end of a turn with references in place of its messages.
-pub(super) fn turn_end(turn: &TurnEnd, message: &PhiMessage, tool_results: &[RawJson]) -> RawJson {
+pub(super) fn turn_end(
+    turn: &TurnEnd,
+    message: &RecordedMessage,
+    tool_results: &[RawJson],
+) -> RawJson {
     #[derive(serde::Serialize)]
     struct Light<'a> {
         r#type: &'static str,
         loop_id: &'a str,
-        message: &'a PhiMessage,
-        usage: PhiUsage,
+        message: &'a RecordedMessage,
+        usage: Figures,
         timestamp: Timestamp,
         tool_results: &'a [RawJson],
     }
@@ -145,25 +155,28 @@ pub(super) fn turn_end(turn: &TurnEnd, message: &PhiMessage, tool_results: &[Raw
         r#type: "TurnEnd",
         loop_id: &turn.loop_id,
         message,
-        usage: turn.usage,
+        usage: Figures::from(&turn.usage),
         timestamp: turn.timestamp,
         tool_results,
     })
 }
 
 /// The JSON of the end of a loop with references in place of its messages.
-pub(super) fn agent_end(end: &AgentEnd, messages: Vec<PhiMessage>) -> RawJson {
+pub(super) fn agent_end(end: &AgentEnd, messages: Vec<RecordedMessage>) -> RawJson {
     json_of(&AgentEvent::from(AgentEnd {
         loop_id: end.loop_id.clone(),
         messages,
-        usage: end.usage,
+        usage: end.usage.clone(),
         timestamp: end.timestamp,
         rejection: end.rejection.clone(),
     }))
 }
 
 /// The reference to a message in an event; the message itself if no reference gives it back.
-pub(super) fn reference(message: &PhiMessage, known: Option<&KnownMessage>) -> PhiMessage {
+pub(super) fn reference(
+    message: &RecordedMessage,
+    known: Option<&KnownMessage>,
+) -> RecordedMessage {
     let held = known.and_then(|known| Some((known, known.message.as_ref()?)));
     let Some((known, held)) = held else {
         return message.clone();
@@ -175,32 +188,24 @@ pub(super) fn reference(message: &PhiMessage, known: Option<&KnownMessage>) -> P
     }
     if held.kept_text().is_none()
         && message.kept_text().is_none()
-        && let (PhiMessage::Llm(held), PhiMessage::Llm(message)) = (held, message)
+        && let (Some(held), Some(message)) = (held.said(), message.said())
     {
         if held.extra != message.extra {
             reference.insert("extra".to_owned(), Value::Object(message.extra.clone()));
         }
-        return in_place(Value::Object(reference));
+        return RecordedMessage::in_place(Value::Object(reference));
     }
     let restored = held.clone().with_turn_id(message.turn_id().cloned());
     if restored.is_written_like(message) {
-        in_place(Value::Object(reference))
+        RecordedMessage::in_place(Value::Object(reference))
     } else {
         message.clone()
     }
 }
 
-/// A reference in the place of a message.
-fn in_place(reference: Value) -> PhiMessage {
-    PhiMessage::Other(Arc::new(reference.into()))
-}
-
 /// The reference to a result of a turn; the result itself if no reference gives it back.
-pub(super) fn result_reference(
-    result: &Verbatim<Message>,
-    known: Option<&KnownMessage>,
-) -> RawJson {
-    let text = json_of(result);
+pub(super) fn result_reference(result: &RecordedMessage, known: Option<&KnownMessage>) -> RawJson {
+    let text = role_first::json(result);
     let reference = known.and_then(|known| {
         Form::reference(&known.entry_id, known.message.as_ref()?, text.get(), Form::Bare)
     });
@@ -211,7 +216,7 @@ pub(super) fn result_reference(
 pub(super) fn streamed(
     event: &AgentEvent,
     update: &MessageUpdate,
-    before: Option<&PhiMessage>,
+    before: Option<&RecordedMessage>,
 ) -> RawJson {
     let known = before.and_then(|before| {
         let is_grown = |(_, escaping): &&(&str, Escaping)| {
@@ -224,14 +229,14 @@ pub(super) fn streamed(
         GROWN.iter().find(is_grown).map(|(how, _)| *how)
     });
     match known {
-        Some(how) => with_message(event, in_place(json!({STREAM: how}))),
+        Some(how) => with_message(event, RecordedMessage::in_place(json!({STREAM: how}))),
         None => json_of(event),
     }
 }
 
 /// Entries by the message that they hold.
 #[derive(Debug, Default)]
-pub(super) struct Index(HashMap<u64, Vec<(EntryId, PhiMessage)>>);
+pub(super) struct Index(HashMap<u64, Vec<(EntryId, RecordedMessage)>>);
 
 impl Index {
     pub(super) fn of<'a>(messages: impl Iterator<Item = &'a KnownMessage>) -> Self {
@@ -244,26 +249,27 @@ impl Index {
 
     pub(super) fn add(&mut self, known: &KnownMessage) {
         if let Some(message) = &known.message
-            && let Some(llm) = message.as_llm()
+            && let Some(said) = message.known()
         {
-            let entries = self.0.entry(digest(llm)).or_default();
+            let entries = self.0.entry(digest(said)).or_default();
             entries.push((known.entry_id.clone(), message.clone()));
         }
     }
 
     /// The reference to the message that this text is.
     fn reference(&self, text: &str) -> Option<Value> {
-        let message: Message = serde_json::from_str(text).ok()?;
-        let entries = self.0.get(&digest(&message))?;
-        let mut found = entries.iter().rev().filter(|(_, held)| held.as_llm() == Some(&message));
+        let message: RecordedMessage = serde_json::from_str(text).ok()?;
+        let message = message.known()?;
+        let entries = self.0.get(&digest(message))?;
+        let mut found = entries.iter().rev().filter(|(_, held)| held.known() == Some(message));
         found.find_map(|(entry_id, held)| Form::reference(entry_id, held, text, Form::Sorted))
     }
 }
 
-fn digest(message: &Message) -> u64 {
+fn digest(message: &AgentMessage) -> u64 {
     let mut hasher = DefaultHasher::new();
     // A message that could not be written would only not be found.
-    hasher.write(&serde_json::to_vec(message).unwrap_or_default());
+    hasher.write(&serde_json::to_vec(&RoleFirst(message)).unwrap_or_default());
     hasher.finish()
 }
 
@@ -316,12 +322,12 @@ fn list(value: Option<&RawValue>) -> Vec<&RawValue> {
 /// The state that reading references needs.
 #[derive(Debug, Default)]
 pub(super) struct Library {
-    entries: HashMap<String, PhiMessage>,
-    streams: HashMap<String, PhiMessage>,
+    entries: HashMap<String, RecordedMessage>,
+    streams: HashMap<String, RecordedMessage>,
 }
 
 impl Library {
-    pub(super) fn add(&mut self, entry_id: &EntryId, message: PhiMessage) {
+    pub(super) fn add(&mut self, entry_id: &EntryId, message: RecordedMessage) {
         self.entries.insert(entry_id.to_string(), message);
     }
 
@@ -369,7 +375,12 @@ impl Library {
         serde_json::to_string(&message).ok()
     }
 
-    fn find(&self, loop_id: &str, value: &Value, delta: Option<&RawValue>) -> Option<PhiMessage> {
+    fn find(
+        &self,
+        loop_id: &str,
+        value: &Value,
+        delta: Option<&RawValue>,
+    ) -> Option<RecordedMessage> {
         if let Some(how) = value.get(STREAM).and_then(Value::as_str) {
             let before = self.streams.get(loop_id)?;
             if how == "same" {
@@ -385,10 +396,8 @@ impl Library {
             let turn_id: Option<TurnId> = serde_json::from_value(turn_id.clone()).ok()?;
             message = message.with_turn_id(turn_id);
         }
-        if let (Some(Value::Object(extra)), PhiMessage::Llm(llm)) =
-            (value.get("extra"), &mut message)
-        {
-            Arc::make_mut(llm).value_mut().extra.clone_from(extra);
+        if let Some(Value::Object(extra)) = value.get("extra") {
+            message.change(|said| said.extra.clone_from(extra));
         }
         Some(message)
     }

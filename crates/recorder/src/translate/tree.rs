@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::json_of;
 use super::refs::{self, Index, KnownMessage};
 use crate::event::{AgentEvent, ContinuationKind};
-use crate::message::PhiMessage;
+use crate::message::RecordedMessage;
 use crate::model::{LoopRecord, LoopStatus, RecordedSession};
 
 const LOOP_KEY: &str = "loop_id";
@@ -45,7 +45,7 @@ pub(super) struct Branch {
     /// The message that has begun and not ended.
     begun: Option<usize>,
     /// The message that is being streamed, as far as it arrived.
-    stream: Option<PhiMessage>,
+    stream: Option<RecordedMessage>,
     is_closed: bool,
 }
 
@@ -143,7 +143,7 @@ impl Tree {
         &mut self,
         session: &RecordedSession,
         loop_id: &str,
-        first: &PhiMessage,
+        first: &RecordedMessage,
     ) -> Option<EntryId> {
         let base = self.branches.get(loop_id).map(|branch| branch.base.clone());
         let settled = match base.unwrap_or_default() {
@@ -158,9 +158,15 @@ impl Tree {
 
     /// A rerun that asks again hangs beside the first try; one that only answers again hangs below the question; one
     /// that asks something else hangs below the loop that it names.
-    fn beside(&self, session: &RecordedSession, of: &str, first: &PhiMessage) -> Option<EntryId> {
+    fn beside(
+        &self,
+        session: &RecordedSession,
+        of: &str,
+        first: &RecordedMessage,
+    ) -> Option<EntryId> {
         let tried = self.branches.get(of);
-        let content = |message: &PhiMessage| message.as_llm().map(|llm| llm.content().clone());
+        let content =
+            |message: &RecordedMessage| message.known().map(|known| known.content().to_vec());
         if first.role() == "user" {
             let record = session.get_loop(of);
             let asked = record.and_then(|record| record.messages.first());
@@ -289,7 +295,7 @@ impl Tree {
         else {
             return;
         };
-        let Ok(message) = serde_json::from_str::<PhiMessage>(body.json.get()) else {
+        let Ok(message) = serde_json::from_str::<RecordedMessage>(body.json.get()) else {
             return;
         };
         let branch = self.branches.entry(loop_id.to_owned()).or_default();
@@ -361,7 +367,7 @@ impl Speaker<'_> {
                 let at = self.find_or_say(&turn.message);
                 let message = self.reference(&turn.message, at);
                 let results = turn.tool_results.iter().map(|result| {
-                    let at = self.find_or_say(&PhiMessage::from(result.clone()));
+                    let at = self.find_or_say(&result.for_turn());
                     let known = at.and_then(|at| self.branch().messages.get(at));
                     refs::result_reference(result, known)
                 });
@@ -384,7 +390,7 @@ impl Speaker<'_> {
     }
 
     /// Adds an entry for a message. A loop that has ended adds none.
-    fn say(&mut self, message: &PhiMessage) -> Option<usize> {
+    fn say(&mut self, message: &RecordedMessage) -> Option<usize> {
         if self.branch().is_closed {
             return None;
         }
@@ -394,7 +400,7 @@ impl Speaker<'_> {
             None => self.tree.settle(self.session, self.loop_id, message),
         };
         let id = self.tree.name();
-        let said_at = i64::try_from(message.timestamp()).ok().filter(|at| *at > 0);
+        let said_at = Some(message.timestamp()).filter(|at| *at > 0);
         let mut origin = JsonMap::new();
         origin.insert(LOOP_KEY.to_owned(), Value::from(self.loop_id));
         let before = self.tree.leaf.replace(id.clone());
@@ -423,17 +429,17 @@ impl Speaker<'_> {
         Some(branch.messages.len() - 1)
     }
 
-    fn is_said(&mut self, at: usize, message: &PhiMessage) -> bool {
+    fn is_said(&mut self, at: usize, message: &RecordedMessage) -> bool {
         self.branch().messages.get(at).is_some_and(|known| known.is(message))
     }
 
-    fn find_or_say(&mut self, message: &PhiMessage) -> Option<usize> {
+    fn find_or_say(&mut self, message: &RecordedMessage) -> Option<usize> {
         let found = self.branch().messages.iter().rposition(|known| known.is(message));
         found.or_else(|| self.say(message))
     }
 
     /// All messages of a loop, each matched with the first entry like it that no other was matched with.
-    fn all(&mut self, messages: &[PhiMessage]) -> Vec<PhiMessage> {
+    fn all(&mut self, messages: &[RecordedMessage]) -> Vec<RecordedMessage> {
         let mut next = 0;
         let mut used = HashSet::new();
         let mut references = Vec::with_capacity(messages.len());
@@ -458,14 +464,14 @@ impl Speaker<'_> {
         Some(self.branch().messages.get(at?)?.entry_id.clone())
     }
 
-    fn reference(&mut self, message: &PhiMessage, at: Option<usize>) -> PhiMessage {
+    fn reference(&mut self, message: &RecordedMessage, at: Option<usize>) -> RecordedMessage {
         refs::reference(message, at.and_then(|at| self.branch().messages.get(at)))
     }
 
     fn with_reference(
         &mut self,
         event: &AgentEvent,
-        message: &PhiMessage,
+        message: &RecordedMessage,
         at: Option<usize>,
     ) -> (Option<EntryId>, RawJson) {
         let reference = self.reference(message, at);

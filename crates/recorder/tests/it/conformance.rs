@@ -162,7 +162,7 @@ fn answers(session: &RecordedSession) -> Value {
         "loop_chain_to_unknown": session.loop_chain_to("no-such-loop"),
         "loop_ids_in_order": ids(&mut session.loops.iter()),
         "root_loops": ids(&mut session.root_loops()),
-        "total_usage": session.total_usage(),
+        "total_usage": figures(&session.total_usage()),
     })
 }
 
@@ -341,4 +341,10 @@ fn every_case_in_the_folder_is_run() {
             assert!(here.contains(&name), "{name} is not run");
         }
     }
+}
+
+fn figures(usage: &bough_session::Usage) -> Value {
+    json!({"input": usage.input, "output": usage.output, "reasoning": usage.reasoning,
+        "cache_read": usage.cache_read, "cache_write": usage.cache_write,
+        "total_tokens": bough_recorder::total_tokens(usage)})
 }

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bough_platform::{Access, Disk, File, OsDisk, RelPath};
 use bough_recorder::{
-    FileSystemSessionStore, LoopRecord, LoopStatus, MemorySessionStore, PhiMessage,
+    FileSystemSessionStore, LoopRecord, LoopStatus, MemorySessionStore, RecordedMessage,
     RecordedSession, SessionError, SessionFolder, SessionStore, Timestamp, delete_session,
     list_session_ids, load_session, load_sessions_for_agent, save_session,
 };
@@ -367,7 +367,7 @@ fn long_session(loops: i64) -> RecordedSession {
         let started = Timestamp::from_unix_ms(at);
         let id = format!("long {at}");
         let mut record = LoopRecord::new(id, "s", "a", LoopStatus::Completed, started);
-        record.messages = vec![PhiMessage::user(words.as_str(), 1)];
+        record.messages = vec![RecordedMessage::user(words.as_str(), 1)];
         session.loops.add(record).unwrap();
     }
     session

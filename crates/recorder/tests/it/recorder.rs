@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use bough_recorder::{
     AgentEnd, AgentEvent, AgentStart, ContinuationKind, LoopStatus, Notice, ParallelLoopEnd,
-    ParallelLoopStart, PhiUsage, RETAINED_SESSIONS_MAX, SessionFormation, SessionRecorder,
+    ParallelLoopStart, RETAINED_SESSIONS_MAX, SessionFormation, SessionRecorder,
     SessionRecorderConfig, SessionScope, SpawnGraph, TaskStatus, Timestamp, ToolExecutionEnd,
     ToolResult, save_session, usage_with_sub_agents,
 };
+use bough_session::Usage;
 use serde_json::json;
 
 fn at(second: i64) -> Timestamp {
@@ -44,7 +45,7 @@ fn end(id: &str, second: i64) -> AgentEvent {
     AgentEnd {
         loop_id: id.to_owned(),
         messages: vec![],
-        usage: PhiUsage { input: 10, ..PhiUsage::default() },
+        usage: Usage { input: Some(10), ..Usage::default() },
         timestamp: at(second),
         rejection: None,
     }
@@ -241,7 +242,7 @@ fn what_cannot_be_placed_is_said() {
             session_id: session.to_owned(),
             selected_loop_id: id.to_owned(),
             selected_config_index: 0,
-            evaluation_usage: PhiUsage::default(),
+            evaluation_usage: Usage::default(),
             timestamp: at(3),
         }
         .into()
@@ -326,8 +327,8 @@ fn sub_agents_are_linked_whichever_side_speaks_first() {
         assert_eq!(graph.spawns().len(), 1);
         assert_eq!(graph.family_of("parent"), ["parent", "child"]);
         assert_eq!(graph.chain_to("child").len(), 1);
-        assert_eq!(usage_with_sub_agents("parent", &sessions).input, 20);
-        assert_eq!(usage_with_sub_agents("child", &sessions).input, 10);
+        assert_eq!(usage_with_sub_agents("parent", &sessions).input, Some(20));
+        assert_eq!(usage_with_sub_agents("child", &sessions).input, Some(10));
     }
 }
 

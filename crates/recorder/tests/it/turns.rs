@@ -6,9 +6,10 @@
 )]
 
 use bough_recorder::{
-    AgentEvent, LoopRecord, Message, Notice, PhiMessage, PhiStopReason, RecordedSession,
-    SessionRecorder, SessionRecorderConfig,
+    AgentEvent, LoopRecord, Notice, RecordedMessage, RecordedSession, SessionRecorder,
+    SessionRecorderConfig,
 };
+use bough_session::{AgentMessage, StopReason};
 use serde_json::{Value, json};
 
 const AT: &str = "2026-01-01T00:00:00Z";
@@ -82,9 +83,9 @@ fn a_turn_that_is_open_when_its_loop_ends_is_kept() {
     ]);
     assert_eq!(notices, [Notice::TurnCutShort { loop_id: id.to_owned(), turn_index: 0 }]);
     let [turn] = &only_loop(&session).turns[..] else { panic!("one turn") };
-    let roles: Vec<&str> = turn.all_messages().map(PhiMessage::role).collect();
+    let roles: Vec<&str> = turn.all_messages().map(RecordedMessage::role).collect();
     assert_eq!(roles, ["user", "assistant", "toolResult"]);
-    assert_eq!((turn.usage.input, turn.ended_at), (3, AT.parse().unwrap()));
+    assert_eq!((turn.usage.input, turn.ended_at), (Some(3), AT.parse().unwrap()));
 }
 
 #[test]
@@ -95,10 +96,11 @@ fn a_turn_in_which_the_model_said_nothing_is_kept_as_aborted() {
     assert_eq!(notices.len(), 1);
     let [turn] = &only_loop(&session).turns[..] else { panic!("one turn") };
     assert_eq!(turn.input_messages.len(), 1);
-    let Some(Message::Assistant { content, stop_reason, .. }) = turn.output_message.as_llm() else {
+    let Some(AgentMessage::Assistant(reply)) = turn.output_message.message() else {
         panic!("the model's");
     };
-    assert_eq!((content.len(), stop_reason), (0, &PhiStopReason::Aborted));
+    assert_eq!((reply.content.len(), reply.stop_reason), (0, StopReason::Aborted));
+    assert_eq!(reply.native_stop_reason.as_deref(), Some("aborted"));
 }
 
 #[test]
@@ -116,7 +118,7 @@ fn the_messages_of_a_renamed_loop_name_it_by_its_new_id() {
     let (session, _) = recorded(&events);
     let turn_loops = |record: &LoopRecord| -> Vec<Option<String>> {
         let turns = record.turns.iter().flat_map(|turn| turn.all_messages());
-        let named = record.messages.iter().chain(turns).map(PhiMessage::turn_id);
+        let named = record.messages.iter().chain(turns).map(RecordedMessage::turn_id);
         named.map(|turn_id| turn_id.map(|turn_id| turn_id.loop_id.clone())).collect()
     };
     for loop_id in [id, "s.c.1-2"] {

@@ -1,4 +1,4 @@
-use bough_session::{RawJson, SessionId};
+use bough_session::{RawJson, SessionId, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -137,6 +137,19 @@ pub struct LoopUsage {
     pub cache_write: u64,
     /// All together, as the provider counts.
     pub total_tokens: u64,
+}
+
+impl From<&Usage> for LoopUsage {
+    fn from(usage: &Usage) -> Self {
+        Self {
+            input: usage.input.unwrap_or_default(),
+            output: usage.output.unwrap_or_default(),
+            reasoning: usage.reasoning.unwrap_or_default(),
+            cache_read: usage.cache_read.unwrap_or_default(),
+            cache_write: usage.cache_write.unwrap_or_default(),
+            total_tokens: bough_recorder::total_tokens(usage),
+        }
+    }
 }
 
 /// One loop of a recorded session.

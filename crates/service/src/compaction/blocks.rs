@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use bough_recorder::{
     AgentEvent, CompactedSection, CompactionBlock, CompactionConfig, CompactionScope,
-    DefaultBlockCompaction, Fact, HeuristicTokenCounter, PhiMessage, RecordedSession, Timestamp,
-    TokenCounter, TurnMap, TurnRange, build_context_from_session, compact_session_loops,
+    DefaultBlockCompaction, Fact, HeuristicTokenCounter, RecordedMessage, RecordedSession,
+    Timestamp, TokenCounter, TurnMap, TurnRange, build_context_from_session, compact_session_loops,
 };
 use bough_session::{
     Entry, EntryBody, FORMAT_PHI, ForeignBody, LoopEvent, LoopId, NewRecord, RawJson, Record,
@@ -55,7 +55,7 @@ pub(super) fn with_blocks(
 fn changed_entries(
     path: &[Entry],
     places: &[usize],
-    said: &[PhiMessage],
+    said: &[RecordedMessage],
     block: &CompactionBlock,
 ) -> Vec<(usize, Vec<Entry>)> {
     let entries: Vec<(usize, &Entry)> =
@@ -63,7 +63,7 @@ fn changed_entries(
     // The loop itself knows the turns of its messages. While it runs, its entries are all that there is.
     let messages = match said.len() == entries.len() {
         true => Some(said.to_vec()),
-        false => entries.iter().map(|(_, entry)| phi_message(entry)).collect(),
+        false => entries.iter().map(|(_, entry)| recorded_message(entry)).collect(),
     };
     // An entry that another program put into the loop has no turn.
     let Some(messages) = messages else { return Vec::new() };
@@ -78,7 +78,7 @@ fn changed_entries(
     changes
 }
 
-fn phi_message(entry: &Entry) -> Option<PhiMessage> {
+fn recorded_message(entry: &Entry) -> Option<RecordedMessage> {
     match &entry.body {
         EntryBody::Foreign(body) if body.format == FORMAT_PHI => {
             serde_json::from_str(body.json.get()).ok()
@@ -90,7 +90,7 @@ fn phi_message(entry: &Entry) -> Option<PhiMessage> {
 /// Which messages of a loop the summary of its block stands for.
 pub(crate) fn summarised_messages(
     block: &CompactionBlock,
-    messages: &[PhiMessage],
+    messages: &[RecordedMessage],
 ) -> Range<usize> {
     let summary = block.keep_compacted.as_ref();
     summary.map_or(0..0, |section| messages_of_section(block, section, messages))
@@ -100,7 +100,7 @@ pub(crate) fn summarised_messages(
 fn messages_of_section(
     block: &CompactionBlock,
     section: &CompactedSection,
-    messages: &[PhiMessage],
+    messages: &[RecordedMessage],
 ) -> Range<usize> {
     let turns = TurnMap::from_messages(messages);
     let first = block.keep_first.map_or(0..0, |range| messages_of(&turns, range, messages));
@@ -109,7 +109,7 @@ fn messages_of_section(
 }
 
 /// Where the messages of some turns are among the messages of their loop.
-fn messages_of(turns: &TurnMap, range: TurnRange, messages: &[PhiMessage]) -> Range<usize> {
+fn messages_of(turns: &TurnMap, range: TurnRange, messages: &[RecordedMessage]) -> Range<usize> {
     let start = match range.start_turn.checked_sub(1) {
         Some(end_turn) => {
             turns.messages_for_range(TurnRange { start_turn: 0, end_turn }, messages).len()
@@ -121,7 +121,7 @@ fn messages_of(turns: &TurnMap, range: TurnRange, messages: &[PhiMessage]) -> Ra
 
 /// The parts of a block that have words of their own. Blocks of other programs may hold turns twice in short loops; the
 /// recent part is then without those that are kept as they are.
-fn sections(block: &CompactionBlock) -> Vec<(&CompactedSection, Vec<PhiMessage>)> {
+fn sections(block: &CompactionBlock) -> Vec<(&CompactedSection, Vec<RecordedMessage>)> {
     let kept = block.keep_first.map_or(0, |first| first.end_turn.saturating_add(1));
     let recent = block.keep_recent.iter().map(|part| {
         let doubled = kept.saturating_sub(part.range.start_turn);
@@ -143,8 +143,8 @@ fn sections(block: &CompactionBlock) -> Vec<(&CompactedSection, Vec<PhiMessage>)
 
 /// The words of a block in the places of the entries that they stand for: each in the place of one where there are as many,
 /// and all in the place of the first otherwise.
-fn stand_ins(replaced: &[(usize, &Entry)], words: &[PhiMessage]) -> Vec<(usize, Vec<Entry>)> {
-    let stand_in = |entry: &Entry, message: &PhiMessage| {
+fn stand_ins(replaced: &[(usize, &Entry)], words: &[RecordedMessage]) -> Vec<(usize, Vec<Entry>)> {
+    let stand_in = |entry: &Entry, message: &RecordedMessage| {
         let json = RawJson::of(message).ok()?;
         let body =
             EntryBody::Foreign(ForeignBody { format: FORMAT_PHI.to_owned(), json, replaced: None });
@@ -224,7 +224,7 @@ pub(super) fn plan_blocks(
 }
 
 /// How many turns at the end of a loop have so many tokens.
-fn recent_turns(messages: &[PhiMessage], keep_recent_tokens: u64) -> usize {
+fn recent_turns(messages: &[RecordedMessage], keep_recent_tokens: u64) -> usize {
     let turns = TurnMap::from_messages(messages);
     let mut tokens = 0_u64;
     for (count, turn) in (0..turns.turn_count()).rev().enumerate() {
@@ -241,7 +241,8 @@ fn recent_turns(messages: &[PhiMessage], keep_recent_tokens: u64) -> usize {
 impl BlockPlan {
     /// The summary as text, one line for each turn that is summed up.
     pub(super) fn summary(&self) -> String {
-        let words = self.summaries().flat_map(|part| part.messages.iter().map(PhiMessage::text));
+        let words =
+            self.summaries().flat_map(|part| part.messages.iter().map(RecordedMessage::text));
         words.collect::<Vec<_>>().join("\n")
     }
 
@@ -266,8 +267,8 @@ impl BlockPlan {
         self.tokens_after = after.saturating_sub(digest).saturating_add(own);
         let mut text = Some(text);
         for part in self.blocks.iter_mut().filter_map(|(_, block)| block.keep_compacted.as_mut()) {
-            let said_at = part.messages.first().map_or(0, PhiMessage::timestamp);
-            let summary = text.take().map(|text| PhiMessage::user(text, said_at));
+            let said_at = part.messages.first().map_or(0, RecordedMessage::timestamp);
+            let summary = text.take().map(|text| RecordedMessage::user(text, said_at));
             part.messages = summary.into_iter().collect();
         }
         self

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use bough_recorder::{
-    CompactionBlock, ContinuationKind, LoopRecord, LoopStatus, ParallelGroupRecord, PhiMessage,
-    PhiUsage, RecordedSession, SpawnGraph, Turn,
+    CompactionBlock, ContinuationKind, LoopRecord, LoopStatus, ParallelGroupRecord,
+    RecordedMessage, RecordedSession, SpawnGraph, Turn,
 };
 use bough_session::SessionId;
 use serde::{Deserialize, Serialize};
@@ -163,7 +163,7 @@ fn spawned_session(session: &RecordedSession) -> SpawnedSession {
         session_id: session.session_id.clone(),
         agent_id: session.agent_id.clone(),
         loops: session.loops.len() as u64,
-        usage: usage(session.total_usage().plus(session.evaluation_usage())),
+        usage: LoopUsage::from(&session.whole_usage()),
     }
 }
 
@@ -189,7 +189,7 @@ fn summary(record: &LoopRecord) -> LoopSummary {
         model: model.filter(|model| !model.is_empty()),
         messages: record.messages.len() as u64,
         turns: record.turns.iter().map(turn).collect(),
-        usage: usage(record.usage),
+        usage: LoopUsage::from(&record.usage),
         children_loop_ids: record.children_loop_ids.clone(),
         group: record.parallel_group.as_ref().map(group),
         spawned: spawned.collect(),
@@ -201,7 +201,8 @@ fn summary(record: &LoopRecord) -> LoopSummary {
 fn compaction(record: &LoopRecord, block: &CompactionBlock) -> LoopCompaction {
     let section = block.keep_compacted.as_ref();
     let hidden = summarised_messages(block, &record.messages);
-    let texts = section.into_iter().flat_map(|section| &section.messages).map(PhiMessage::text);
+    let texts =
+        section.into_iter().flat_map(|section| &section.messages).map(RecordedMessage::text);
     LoopCompaction {
         created_at: block.created_at.unix_ms(),
         hidden_messages: hidden.len() as u64,
@@ -216,7 +217,7 @@ fn turn(turn: &Turn) -> TurnSummary {
         started_at: turn.started_at.unix_ms(),
         ended_at: turn.ended_at.unix_ms(),
         tool_results: turn.tool_results.len() as u64,
-        usage: usage(turn.usage),
+        usage: LoopUsage::from(&turn.usage),
     }
 }
 
@@ -224,7 +225,7 @@ fn group(group: &ParallelGroupRecord) -> LoopGroup {
     LoopGroup {
         loop_ids: group.all_loop_ids.clone(),
         winner: Some(group.selected_loop_id.clone()).filter(|winner| !winner.is_empty()),
-        evaluation_usage: usage(group.evaluation_usage),
+        evaluation_usage: LoopUsage::from(&group.evaluation_usage),
     }
 }
 
@@ -245,16 +246,5 @@ const fn state(status: LoopStatus) -> LoopState {
         LoopStatus::Completed => LoopState::Completed,
         LoopStatus::Rejected => LoopState::Rejected,
         LoopStatus::Aborted => LoopState::Aborted,
-    }
-}
-
-const fn usage(usage: PhiUsage) -> LoopUsage {
-    LoopUsage {
-        input: usage.input,
-        output: usage.output,
-        reasoning: usage.reasoning,
-        cache_read: usage.cache_read,
-        cache_write: usage.cache_write,
-        total_tokens: usage.total_tokens,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bough_recorder::{AgentEnd, AgentEvent, AgentStart, PhiMessage, Timestamp};
+use bough_recorder::{AgentEnd, AgentEvent, AgentStart, RecordedMessage, Timestamp};
 use bough_service::compaction::CompactionSettings;
 use bough_service::{Right, Scope, Settings};
 use serde_json::{Value, json};
@@ -46,8 +46,8 @@ async fn recorded(bed: &TestService) {
     let turns = (0..20).flat_map(|number| {
         let answer = format!("Answer {number}: {}", "word ".repeat(60));
         [
-            PhiMessage::user(format!("Question {number}"), 1),
-            PhiMessage::assistant("p", "m", answer, 2),
+            RecordedMessage::user(format!("Question {number}"), 1),
+            RecordedMessage::assistant("p", "m", answer, 2),
         ]
     });
     let events = vec![

@@ -8,7 +8,7 @@ use crate::common::flaky_store::FlakyStore;
 use crate::common::stores::DiskKind;
 use crate::common::{Listener, TestService, assistant, text, user};
 use crate::weaknesses::OnSimDisk;
-use bough_recorder::{AgentEnd, AgentEvent, AgentStart, PhiMessage, Timestamp};
+use bough_recorder::{AgentEnd, AgentEvent, AgentStart, RecordedMessage, Timestamp};
 use bough_service::limits::RECENT_WRITES_MAX;
 use bough_service::{EventFilter, EventKind, FeedItem, StartAt};
 use bough_session::{
@@ -115,7 +115,7 @@ fn message_text(event: &Value) -> String {
 /// The events of a loop of one exchange.
 fn exchange(session: &str, number: i64) -> Value {
     let (loop_id, at) = (format!("{session}.m.{number}"), Timestamp::from_unix_ms(number * 1000));
-    let said = vec![PhiMessage::assistant("p", "m", format!("answer {number}"), 2)];
+    let said = vec![RecordedMessage::assistant("p", "m", format!("answer {number}"), 2)];
     let start = AgentEvent::from(AgentStart::new("agent", session, &loop_id, at));
     json!([start, AgentEvent::from(AgentEnd::new(&loop_id, said, at))])
 }

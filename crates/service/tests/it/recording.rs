@@ -1,10 +1,11 @@
 //! Recording by requests: nothing is lost, nothing is stored twice, and loops can be asked about.
 
 use bough_recorder::{
-    AgentEnd, AgentEvent, AgentStart, ParallelLoopEnd, ParallelLoopStart, PhiMessage, PhiUsage,
+    AgentEnd, AgentEvent, AgentStart, ParallelLoopEnd, ParallelLoopStart, RecordedMessage,
     Timestamp,
 };
 use bough_service::{Right, Scope, ServiceError};
+use bough_session::Usage;
 use serde_json::{Value, json};
 
 use crate::common::{TestService, object};
@@ -34,8 +35,8 @@ fn json_of(event: impl Into<AgentEvent>) -> Value {
 /// A loop of one exchange.
 fn exchange(session: &str, loop_id: &str, second: i64, says: &str) -> Vec<Value> {
     let messages = vec![
-        PhiMessage::user(format!("{says}?"), 1),
-        PhiMessage::assistant("p", "m", format!("{says}."), 2),
+        RecordedMessage::user(format!("{says}?"), 1),
+        RecordedMessage::assistant("p", "m", format!("{says}."), 2),
     ];
     vec![
         json_of(AgentStart::new("agent", session, loop_id, at(second))),
@@ -118,8 +119,8 @@ fn spoken(loop_id: &str, second: i64, says: &str) -> Vec<Value> {
     vec![
         json_of(AgentStart::new("agent", "s", loop_id, at(second))),
         json!({"type": "TurnStart", "loop_id": loop_id, "turn_index": 0, "triggered_by": "User", "timestamp": at(second)}),
-        message(PhiMessage::user(format!("{says}?"), 1)),
-        message(PhiMessage::assistant("p", "m", format!("{says}."), 2)),
+        message(RecordedMessage::user(format!("{says}?"), 1)),
+        message(RecordedMessage::assistant("p", "m", format!("{says}."), 2)),
         json_of(AgentEnd::without_messages(loop_id, at(second + 1))),
     ]
 }
@@ -170,14 +171,14 @@ async fn loops_groups_chains_and_spawns_can_be_asked_for(bed: TestService) {
     events.push(json_of(ParallelLoopStart::new("s", ids.clone(), at(3))));
     for (id, says) in ids.iter().zip(["a", "b"]) {
         let start = AgentStart::new("agent", "s", id, at(4)).continuing("s.m.1");
-        let said = vec![PhiMessage::assistant("p", "m", says, 4)];
+        let said = vec![RecordedMessage::assistant("p", "m", says, 4)];
         events.extend([json_of(start), json_of(AgentEnd::new(id, said, at(5)))]);
     }
     events.push(json_of(ParallelLoopEnd {
         session_id: "s".into(),
         selected_loop_id: "s.b.2".into(),
         selected_config_index: 1,
-        evaluation_usage: PhiUsage { input: 5, ..PhiUsage::default() },
+        evaluation_usage: Usage { input: Some(5), ..Usage::default() },
         timestamp: at(6),
     }));
     let next = AgentStart::new("agent", "s", "s.m.3", at(7)).continuing("s.b.2");

@@ -43,6 +43,7 @@ use serde_json::Value;
 
 pub use check::FormatError;
 pub use conversation::{Conversation, context_to_format, conversation_to_format};
+pub use phi::phi_stop_reason;
 pub(crate) use pi_lines::compacted_system_message;
 pub use pi_lines::compacted_system_prompt;
 pub use pi_short::pi_message_in_short;

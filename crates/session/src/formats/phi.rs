@@ -112,6 +112,12 @@ const STOP_WORDS: StopWords = StopWords {
     ],
 };
 
+/// Why a model stopped, by phi's word for it. A word that is not known is the end of a reply.
+#[must_use]
+pub fn phi_stop_reason(word: &str) -> StopReason {
+    stop_reason(Some(word), &STOP_WORDS)
+}
+
 fn usage(mut members: Members<'_>) -> Usage {
     let figures = [
         members.take_as("input"),

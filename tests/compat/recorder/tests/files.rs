@@ -66,7 +66,7 @@ fn check_read_by_phi_core(session: &ours::RecordedSession, dir: &Path) {
     assert_eq!(read.loops.len(), session.loops.len());
     let written = serde_json::to_value(&read).unwrap();
     assert_eq!(written, serde_json::to_value(session).unwrap(), "{}", session.session_id);
-    assert_eq!(read.total_usage().input, session.total_usage().input);
+    assert_eq!(Some(read.total_usage().input), session.total_usage().input);
 }
 
 #[test]

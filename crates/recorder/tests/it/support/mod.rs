@@ -9,11 +9,12 @@
 pub(crate) mod logs;
 
 use bough_recorder::{
-    AgentEnd, AgentEvent, AgentStart, CompactionStarted, Content, ContinuationKind, InputRejected,
-    Message, MessageEnd, MessageStart, MessageUpdate, ParallelLoopEnd, ParallelLoopStart,
-    PhiMessage, PhiStopReason, PhiUsage, ProgressMessage, StreamDelta, Timestamp, ToolExecutionEnd,
-    ToolResult, TurnEnd, TurnStart, TurnTrigger,
+    AgentEnd, AgentEvent, AgentStart, CompactionStarted, ContinuationKind, InputRejected,
+    MessageEnd, MessageStart, MessageUpdate, ParallelLoopEnd, ParallelLoopStart, ProgressMessage,
+    RecordedMessage, StreamDelta, Timestamp, ToolExecutionEnd, ToolResult, TurnEnd, TurnStart,
+    TurnTrigger,
 };
+use bough_session::Usage;
 use proptest::prelude::*;
 
 /// Three numbers decide each step: what is done, to whom, and how.
@@ -59,7 +60,7 @@ struct Sim {
     started: i64,
     open: bool,
     turn: u32,
-    messages: Vec<PhiMessage>,
+    messages: Vec<RecordedMessage>,
 }
 
 struct Script {
@@ -113,8 +114,8 @@ impl Script {
         Timestamp::from_unix_ms(self.clock * 1000)
     }
 
-    fn ms(&self) -> u64 {
-        u64::try_from(self.clock * 1000).unwrap()
+    fn ms(&self) -> i64 {
+        self.clock * 1000
     }
 
     fn push(&mut self, event: impl Into<AgentEvent>) {
@@ -225,11 +226,11 @@ impl Script {
         let Some(at) = self.pick_open(who) else { return };
         let loop_id = self.loops[at].id.clone();
         let message = match how % 5 {
-            0 => PhiMessage::extension("ui", serde_json::json!({"how": how})),
-            1 => tool_result(how % 3, self.ms()).into(),
+            0 => RecordedMessage::extension("ui", serde_json::json!({"how": how})),
+            1 => tool_result(how % 3, self.ms()),
             // Repeated messages differ only in their place.
-            2 => PhiMessage::user("again", 5),
-            _ => PhiMessage::user(format!("say {how}"), self.ms()),
+            2 => RecordedMessage::user("again", 5),
+            _ => RecordedMessage::user(format!("say {how}"), self.ms()),
         };
         if how.is_multiple_of(2) {
             self.push(MessageStart { loop_id: loop_id.clone(), message: message.clone() });
@@ -272,7 +273,7 @@ impl Script {
             Some(reply) => reply.clone().with_turn_id(Some(turn_id)),
             None => assistant("never announced", self.ms()),
         };
-        let tool_results = (0..how % 3).map(|call| tool_result(call, self.ms()).into()).collect();
+        let tool_results = (0..how % 3).map(|call| tool_result(call, self.ms())).collect();
         let event = TurnEnd {
             loop_id: self.loops[at].id.clone(),
             message,
@@ -308,7 +309,7 @@ impl Script {
         self.loops[at].open = false;
         let mut messages = self.loops[at].messages.clone();
         if how.is_multiple_of(5) {
-            messages.push(PhiMessage::user("never announced", self.ms()));
+            messages.push(RecordedMessage::user("never announced", self.ms()));
         }
         if how.is_multiple_of(7) {
             messages.reverse();
@@ -394,31 +395,32 @@ impl Script {
     }
 }
 
-fn usage(input: u64) -> PhiUsage {
-    PhiUsage { input, output: 1, ..PhiUsage::default() }
+fn usage(input: u64) -> Usage {
+    Usage {
+        input: Some(input),
+        output: Some(1),
+        reasoning: Some(0),
+        cache_read: Some(0),
+        cache_write: Some(0),
+        ..Usage::default()
+    }
 }
 
-pub(crate) fn assistant(text: &str, timestamp: u64) -> PhiMessage {
-    Message::Assistant {
-        content: vec![Content::Text { text: text.to_owned() }],
-        stop_reason: PhiStopReason::Stop,
-        model: "m".into(),
-        provider: "p".into(),
-        usage: usage(2),
-        timestamp,
-        error_message: None,
-    }
-    .into()
+pub(crate) fn assistant(text: &str, timestamp: i64) -> RecordedMessage {
+    read(serde_json::json!({"role": "assistant", "content": [{"type": "text", "text": text}],
+        "stopReason": "stop", "model": "m", "provider": "p", "timestamp": timestamp,
+        "usage": {"input": 2, "output": 1, "reasoning": 0, "cache_read": 0, "cache_write": 0, "total_tokens": 0}}))
 }
 
-fn tool_result(call: u8, timestamp: u64) -> Message {
-    Message::ToolResult {
-        tool_call_id: format!("call-{call}"),
-        tool_name: "bash".to_owned(),
-        content: vec![Content::Text { text: "ok".to_owned() }],
-        is_error: false,
-        timestamp,
-    }
+fn tool_result(call: u8, timestamp: i64) -> RecordedMessage {
+    read(
+        serde_json::json!({"role": "toolResult", "toolCallId": format!("call-{call}"), "toolName": "bash",
+        "content": [{"type": "text", "text": "ok"}], "isError": false, "timestamp": timestamp}),
+    )
+}
+
+fn read(message: serde_json::Value) -> RecordedMessage {
+    serde_json::from_value(message).unwrap()
 }
 
 /// The places in which two values differ, for the output of failed tests.
