@@ -57,10 +57,6 @@ impl<F: Fold> Chunk<F> {
 }
 
 impl<F: Fold> Queued<F> {
-    pub(crate) fn kind(&self) -> &str {
-        &self.record.kind
-    }
-
     fn stored<'a>(&'a self, bytes: &'a [u8]) -> StoredEnvelope<'a> {
         let payload = bytes.get(self.payload.clone()).unwrap_or_default();
         // It was text when it was encoded.

@@ -102,15 +102,6 @@ pub enum LogError {
 /// The result of anything that touches a log.
 pub type Result<T> = std::result::Result<T, LogError>;
 
-/// `None` when the file or folder does not exist.
-pub(crate) fn if_there<T>(done: io::Result<T>) -> Result<Option<T>> {
-    match done {
-        Ok(done) => Ok(Some(done)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
 impl From<io::Error> for LogError {
     fn from(error: io::Error) -> Self {
         match error.kind() {

@@ -1,9 +1,9 @@
 use std::sync::{Arc, Mutex};
 
-use bough_platform::{Access, Disk, File};
+use bough_platform::{Access, Disk, File, if_there};
 
 use crate::container::Container;
-use crate::error::{Damage, DamageKind, Result, if_there};
+use crate::error::{Damage, DamageKind, Result};
 use crate::format::{Frame, FrameError, Manifest, OffsetRow, decode_frame};
 use crate::sync::lock;
 

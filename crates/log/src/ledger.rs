@@ -1,9 +1,9 @@
 //! `migrations/ledger.jsonl`: the migrations of a log, and what opening it repaired.
 
-use bough_platform::{Access, Disk};
+use bough_platform::{Access, Disk, if_there};
 
 use crate::container::Container;
-use crate::error::{Result, if_there};
+use crate::error::Result;
 use crate::format::LedgerEvent;
 use crate::limits;
 

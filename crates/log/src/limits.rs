@@ -31,8 +31,6 @@ pub const SEGMENTS_MAX: u64 = 99_999;
 pub const SEGMENT_OFFSET_MAX: u64 = 9_999_999_999;
 /// One frame line, in bytes, as the width of an offset row allows.
 pub const FRAME_BYTES_MAX: usize = 99_999_999;
-/// A frame's header (everything but the payload), in bytes.
-pub const FRAME_HEADER_BYTES_MAX: usize = 8 * 1024;
 /// A manifest, in bytes.
 pub const MANIFEST_BYTES_MAX: u64 = 32 * 1024 * 1024;
 /// A checkpoint, in bytes.

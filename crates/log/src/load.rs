@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use bough_platform::{Access, File};
+use bough_platform::{Access, File, if_there};
 
 use crate::canary;
 use crate::container::{parse_checkpoint_name, parse_segment_name};
-use crate::error::{Damage, DamageKind, LogError, Result, if_there};
+use crate::error::{Damage, DamageKind, LogError, Result};
 use crate::files::Files;
 use crate::format::{Checkpoint, Manifest, OffsetRow, Position, ROW_BYTES};
 use crate::ids::{Ids, Known};

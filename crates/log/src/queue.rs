@@ -217,7 +217,7 @@ impl<F: Fold> Queue<F> {
         let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
         // Drawn before anything is encoded: a batch is taken whole or not at all.
         self.nonces.draw(records.len(), entropy)?;
-        self.open_chunk()?;
+        self.open_chunk(records.len())?;
         // A frame vouches only for what was durable before it was written.
         let write_start = self.unsynced_from.filter(|_| !canary::on(canary::UNSYNCED_VOUCHES));
         let Some(chunk) = self.chunks.back_mut() else {
@@ -266,8 +266,8 @@ impl<F: Fold> Queue<F> {
         Ok(())
     }
 
-    /// Makes sure that the last chunk is one that the next batch may join.
-    fn open_chunk(&mut self) -> Result<()> {
+    /// Makes sure that the last chunk is one that the next batch, of so many records, may join.
+    fn open_chunk(&mut self, records: usize) -> Result<()> {
         if self.position.bytes >= self.segment_bytes {
             self.position.closed = true;
         }
@@ -285,7 +285,7 @@ impl<F: Fold> Queue<F> {
                 offset: self.position.bytes,
                 first_seq: self.accepted.seq + 1,
                 bytes: Vec::new(),
-                records: Vec::new(),
+                records: Vec::with_capacity(records),
                 head: self.accepted,
             });
         }
@@ -298,24 +298,22 @@ impl<F: Fold> Queue<F> {
     }
 
     /// Accepts a delta of a message whose stream is open, or opened by a record accepted before.
-    pub(crate) fn accept_delta(&mut self, delta: NewDelta) -> Result<u64> {
-        let payload = RawValue::from_string(delta.payload).map_err(|error| LogError::Invalid {
-            reason: format!("the delta is not JSON: {error}"),
+    pub(crate) fn accept_delta(&mut self, delta: &NewDelta) -> Result<u64> {
+        let payload = RawValue::from_string(delta.payload.clone()).map_err(|error| {
+            LogError::Invalid { reason: format!("the delta is not JSON: {error}") }
         })?;
         let number = self.accepted_delta + 1;
-        let line = StreamLine {
-            number,
-            after: self.accepted.seq,
-            target: delta.target.clone(),
-            revision: delta.revision,
-            at_ms: delta.at_ms,
-            payload,
-        };
-        self.deltas.bytes.extend_from_slice(&line.encode()?);
+        let (revision, at_ms) = (delta.revision, delta.at_ms);
+        let (after, target) = (self.accepted.seq, delta.target.clone());
+        let line = StreamLine { number, after, target, revision, at_ms, payload };
+        line.encode(&mut self.deltas.bytes)?;
         self.deltas.lines.push(line);
         self.accepted_delta = number;
-        let streamed = Streamed { revision: delta.revision, number };
-        self.streaming.insert(delta.target, Some(streamed));
+        let streamed = Some(Streamed { revision, number });
+        match self.streaming.get_mut(&delta.target) {
+            Some(known) => *known = streamed,
+            None => drop(self.streaming.insert(delta.target.clone(), streamed)),
+        }
         Ok(number)
     }
 
@@ -329,21 +327,19 @@ impl<F: Fold> Queue<F> {
         ready.then(|| std::mem::take(&mut self.deltas))
     }
 
-    /// Chunk and deltas became durable.
-    pub(crate) fn settle(&mut self, chunk: Option<&Chunk<F>>, deltas: Option<&DeltaChunk>) {
+    /// A chunk, and the deltas up to one, became durable.
+    pub(crate) fn settle(&mut self, chunk: Option<&Chunk<F>>, last_delta: Option<u64>) {
         if let Some(chunk) = chunk {
             self.durable = chunk.head;
-            for queued in &chunk.records {
-                if let Some(id) = queued.record.id.as_deref() {
-                    self.ids.remove(&RowId::of(id));
-                }
+            for id in chunk.records.iter().filter_map(|queued| queued.record.id.as_deref()) {
+                self.ids.remove(&RowId::of(id));
             }
             if self.is_empty() {
                 self.streaming.clear();
             }
         }
-        if let Some(line) = deltas.and_then(|deltas| deltas.lines.last()) {
-            self.durable_delta = line.number;
+        if let Some(number) = last_delta {
+            self.durable_delta = number;
         }
     }
 

@@ -9,10 +9,10 @@
 //! The first rename is the switch. It happens under the writer's lock of the old incarnation, after its head was compared.
 //! A writer that takes that lock later checks again which incarnation answers, so that none appends to the old one.
 
-use bough_platform::RelPath;
+use bough_platform::{RelPath, if_there};
 
 use crate::container::{Container, STAGING, parse_container_name, shard_dir};
-use crate::error::{LogError, Result, if_there};
+use crate::error::{LogError, Result};
 use crate::load::{Horizon, Trust, load, read_manifest};
 use crate::staged::StagedLog;
 use crate::store::LogStore;
@@ -106,6 +106,6 @@ impl<F: Fold> LogStore<F> {
         if is_moved {
             disk.remove_tree(&doomed.dir)?;
         }
-        if_there(disk.remove_file(&container.replaces()?)).map(drop)
+        Ok(if_there(disk.remove_file(&container.replaces()?)).map(drop)?)
     }
 }

@@ -243,7 +243,9 @@ impl Rows {
         write_rows(&*file, self.on_disk, &self.leaving)?;
         write_rows(&*file, self.fixed(), &self.memory)?;
         self.on_disk = self.len();
-        self.leaving = Arc::default();
+        if !self.leaving.is_empty() {
+            self.leaving = Arc::default();
+        }
         self.memory.clear();
         if self.can_note_revisions()? {
             write_revised(&*file, &std::mem::take(&mut self.revised))?;

@@ -134,7 +134,7 @@ impl<F: Fold> Writer<F> {
                 queue.accept(Expected::Any, &batch, &state, &*self.platform.entropy)?;
             }
         }
-        let number = queue.accept_delta(delta.clone())?;
+        let number = queue.accept_delta(delta)?;
         Ok(Some(Ticket { head: queue.accepted, delta: number }))
     }
 
@@ -212,11 +212,13 @@ impl<F: Fold> Writer<F> {
         }
         queue.leader = Leader::Committing;
         drop(queue);
-        let result = self.commit(chunk.as_ref(), deltas.as_ref());
+        let last_delta = deltas.as_ref().and_then(|deltas| deltas.lines.last());
+        let last_delta = last_delta.map(|line| line.number);
+        let result = self.commit(chunk.as_ref(), deltas);
         let mut queue = self.queue();
         match &result {
             Ok(()) => {
-                queue.settle(chunk.as_ref(), deltas.as_ref());
+                queue.settle(chunk.as_ref(), last_delta);
                 Some(self.notify_durable(queue))
             }
             Err(error) => {

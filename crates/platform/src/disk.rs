@@ -194,10 +194,7 @@ impl dyn Disk + '_ {
 
     /// The names in a directory; empty if there is no such directory.
     pub fn list_if_there(&self, path: &RelPath) -> io::Result<Vec<Listed>> {
-        match self.list(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            listed => listed,
-        }
+        Ok(if_there(self.list(path))?.unwrap_or_default())
     }
 
     /// Removes a directory with everything in it. Not atomic: for trash and staging only.
@@ -211,5 +208,13 @@ impl dyn Disk + '_ {
             }
         }
         self.remove_dir(path)
+    }
+}
+
+/// `None` when the file or folder that was asked for does not exist.
+pub fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        done => done.map(Some),
     }
 }

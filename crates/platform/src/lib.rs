@@ -16,7 +16,7 @@ mod path;
 mod writers;
 
 pub use clock::{Clock, SystemClock};
-pub use disk::{Access, Disk, File, FileId, Listed, Lock, LockError, Stat};
+pub use disk::{Access, Disk, File, FileId, Listed, Lock, LockError, Stat, if_there};
 pub use entropy::{Entropy, OsEntropy};
 pub use host::{HostFacts, host_facts};
 pub use named::{Named, NamedKind, follow};

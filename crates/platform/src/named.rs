@@ -6,6 +6,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::if_there;
+
 /// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
@@ -29,18 +31,14 @@ pub enum NamedKind {
 /// Resolves a path without opening its target; `None` if nothing is there.
 pub fn follow(path: &Path) -> io::Result<Option<Named>> {
     let followed = fs::canonicalize(path).and_then(|path| Ok((fs::metadata(&path)?, path)));
-    match followed {
-        Ok((meta, path)) => {
-            let kind = match meta.file_type() {
-                kind if kind.is_file() => NamedKind::File,
-                kind if kind.is_dir() => NamedKind::Folder,
-                _ => NamedKind::Other,
-            };
-            Ok(Some(Named { path, kind }))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    Ok(if_there(followed)?.map(|(meta, path)| {
+        let kind = match meta.file_type() {
+            kind if kind.is_file() => NamedKind::File,
+            kind if kind.is_dir() => NamedKind::Folder,
+            _ => NamedKind::Other,
+        };
+        Named { path, kind }
+    }))
 }
 
 #[cfg(all(test, unix))]

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::{Access, Disk, File, Listed, Lock, LockError, RelPath, Stat};
+use crate::{Access, Disk, File, Listed, Lock, LockError, RelPath, Stat, if_there};
 
 /// The default data directory of a user: `$XDG_DATA_HOME/bough`, else the platform's usual place
 /// below the home directory. `None` if there is no home directory either.
@@ -119,17 +119,13 @@ impl Disk for OsDisk {
     }
 
     fn stat(&self, path: &RelPath) -> io::Result<Option<Stat>> {
-        match fs::symlink_metadata(self.at(path)) {
-            Ok(meta) => Ok(Some(Stat {
-                len: meta.len(),
-                allocated: allocated(&meta),
-                is_dir: meta.is_dir(),
-                modified_ms: modified_ms(&meta),
-                id: file_id(&meta),
-            })),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        Ok(if_there(fs::symlink_metadata(self.at(path)))?.map(|meta| Stat {
+            len: meta.len(),
+            allocated: allocated(&meta),
+            is_dir: meta.is_dir(),
+            modified_ms: modified_ms(&meta),
+            id: file_id(&meta),
+        }))
     }
 
     fn sync_dir(&self, path: &RelPath) -> io::Result<()> {
@@ -159,11 +155,7 @@ impl Disk for OsDisk {
     }
 
     fn lock_holder(&self, path: &RelPath) -> io::Result<Option<String>> {
-        let file = match open_lock_to_look(&self.at(path)) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        let Some(file) = if_there(open_lock_to_look(&self.at(path)))? else { return Ok(None) };
         match file.try_lock_shared() {
             Ok(()) => Ok(None),
             Err(fs::TryLockError::WouldBlock) => read_holder(&file).map(Some),
@@ -303,7 +295,7 @@ mod system {
     use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
     use std::path::Path;
 
-    use crate::FileId;
+    use crate::{FileId, if_there};
 
     pub(super) fn private_dir(builder: &mut fs::DirBuilder) {
         builder.mode(0o700);
@@ -341,11 +333,8 @@ mod system {
 
     pub(super) fn is_still_at(file: &fs::File, path: &Path) -> io::Result<bool> {
         let held = file.metadata()?;
-        match fs::metadata(path) {
-            Ok(named) => Ok(held.dev() == named.dev() && held.ino() == named.ino()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
+        let named = if_there(fs::metadata(path))?;
+        Ok(named.is_some_and(|named| held.dev() == named.dev() && held.ino() == named.ino()))
     }
 }
 

@@ -71,7 +71,7 @@ impl<'a> Envelope<'a> {
     pub fn into_owned(self) -> Envelope<'static> {
         let own = |text: Option<Cow<'_, str>>| text.map(|text| Cow::Owned(text.into_owned()));
         Envelope {
-            kind: Cow::Owned(self.kind.into_owned()),
+            kind: kind::into_owned(self.kind),
             id: own(self.id),
             parent: own(self.parent),
             target: own(self.target),

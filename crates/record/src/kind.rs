@@ -1,6 +1,8 @@
 //! The kinds of record that a log understands. It stores records of all other kinds without
 //! interpreting them.
 
+use std::borrow::Cow;
+
 /// Adds an entry to the tree and makes it the active leaf.
 pub const ENTRY: &str = "entry";
 /// Changes the content of an entry, relative to the previous revision.
@@ -15,3 +17,12 @@ pub const STREAM: &str = "stream";
 pub const TOMBSTONE: &str = "tomb";
 /// The deletion was undone.
 pub const RESTORED: &str = "restored";
+
+/// A kind that borrows nothing. One that a log understands needs no memory of its own.
+pub(crate) fn into_owned(kind: Cow<'_, str>) -> Cow<'static, str> {
+    const UNDERSTOOD: [&str; 7] = [ENTRY, REVISION, REMOVED, LEAF, STREAM, TOMBSTONE, RESTORED];
+    match UNDERSTOOD.into_iter().find(|known| *known == kind) {
+        Some(known) => Cow::Borrowed(known),
+        None => Cow::Owned(kind.into_owned()),
+    }
+}

@@ -33,7 +33,7 @@ use bough_record::{Envelope, kind};
 use crate::diff::ContentChange;
 use crate::formats::{ForeignBody, Replaced};
 use crate::json::Short;
-use crate::limits::SHORT_PAYLOAD_BYTES;
+use crate::limits::{ENTRY_BYTES_MEANT, SHORT_PAYLOAD_BYTES};
 use crate::members::raw_members;
 use crate::record::{
     DocumentRecord, LoopEvent, LoopPhase, MetaChange, Record, Removal, StatusChange,
@@ -51,6 +51,7 @@ pub fn encode(record: &Record, at_ms: i64) -> Envelope<'_> {
         Cow::Borrowed(id.as_str())
     }
     let plain = |kind: &'static str, payload: String| Envelope::plain(kind, at_ms, payload);
+    let bare = |kind: &'static str| Envelope::plain(kind, at_ms, "{}");
     match record {
         Record::Meta(change) => plain("meta", encode_meta(change)),
         Record::Entry(entry) => Envelope {
@@ -68,13 +69,11 @@ pub fn encode(record: &Record, at_ms: i64) -> Envelope<'_> {
             target: Some(name(&removal.entry_id)),
             ..plain(kind::REMOVED, encode_removal(removal))
         },
-        Record::Leaf(leaf) => {
-            Envelope { target: leaf.as_ref().map(name), ..plain("leaf", "{}".to_owned()) }
-        }
+        Record::Leaf(leaf) => Envelope { target: leaf.as_ref().map(name), ..bare("leaf") },
         Record::Loop(event) => plain("loop", encode_loop(event)),
         Record::Document(document) => plain("kv", encode_document(document)),
-        Record::Tombstone => plain("tomb", "{}".to_owned()),
-        Record::Restored => plain("restored", "{}".to_owned()),
+        Record::Tombstone => bare("tomb"),
+        Record::Restored => bare("restored"),
         Record::Unknown(verbatim) | Record::Newer { verbatim, .. } => verbatim.borrowed(),
     }
 }
@@ -153,7 +152,7 @@ fn encode_meta(change: &MetaChange) -> String {
 }
 
 fn encode_entry(entry: &Entry, at_ms: i64) -> String {
-    let mut payload = Payload::default();
+    let mut payload = Payload::with_capacity(ENTRY_BYTES_MEANT);
     match &entry.body {
         EntryBody::Message(message) => payload.put("message", message),
         EntryBody::Custom(custom) => {
@@ -335,19 +334,27 @@ fn value_of(raw: &RawValue) -> Option<Value> {
     serde_json::from_str(raw.get()).ok()
 }
 
-/// An object being written: fields in the order in which they are put.
+/// An object being written: fields in the order in which they are put. Each is written in its place, without a text of its own.
 #[derive(Default)]
-struct Payload(String);
+struct Payload(Vec<u8>);
 
 impl Payload {
+    /// An object that is meant to have this many bytes.
+    fn with_capacity(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes))
+    }
+
     fn put<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) {
-        self.0.push(if self.0.is_empty() { '{' } else { ',' });
-        self.0.push('"');
-        self.0.push_str(key);
-        self.0.push_str("\":");
+        self.0.push(if self.0.is_empty() { b'{' } else { b',' });
+        self.0.push(b'"');
+        self.0.extend_from_slice(key.as_bytes());
+        self.0.extend_from_slice(b"\":");
+        let start = self.0.len();
         // None of our types holds a value that JSON cannot represent.
-        let text = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
-        self.0.push_str(&text);
+        if serde_json::to_writer(&mut self.0, value).is_err() {
+            self.0.truncate(start);
+            self.0.extend_from_slice(b"null");
+        }
     }
 
     fn put_some<T: Serialize + ?Sized>(&mut self, key: &'static str, value: Option<&T>) {
@@ -366,10 +373,11 @@ impl Payload {
 
     fn finish(mut self) -> String {
         if self.0.is_empty() {
-            self.0.push('{');
+            self.0.push(b'{');
         }
-        self.0.push('}');
-        self.0
+        self.0.push(b'}');
+        // JSON is text.
+        String::from_utf8(self.0).unwrap_or_default()
     }
 }
 

@@ -75,6 +75,8 @@ pub const STATE_MODELS_MAX: usize = 32;
 pub const STATE_NAME_BYTES_MAX: usize = 256;
 /// Longest preview of the first user message that the state keeps, in characters.
 pub const STATE_PREVIEW_CHARS_MAX: usize = 200;
+/// The size of most entries, in bytes: one of this size is encoded without growing its memory.
+pub const ENTRY_BYTES_MEANT: usize = 512;
 /// Payloads beyond this many bytes are shortened before a state takes them into account.
 pub const SHORT_PAYLOAD_BYTES: usize = 256 * 1024;
 /// The length, in bytes, that long texts are then cut to: more than any text in a state.

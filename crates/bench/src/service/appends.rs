@@ -5,17 +5,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use stats_alloc::Region;
 use tokio::runtime::Runtime;
 
 use super::sides::{Safety, Served, Side, message};
 use crate::measure::{self, as_f64, in_turns};
 use crate::report::Row;
-use crate::{Options, Outcome};
+use crate::{ALLOCATOR, Options, Outcome};
 
 /// How long one round lasts.
 const ROUND: Duration = Duration::from_millis(700);
 /// Writers at once.
 const WRITERS: usize = 64;
+
+/// Appends over which the memory of one is counted: enough that what grows now and then is in the figure.
+const COUNTED: usize = 1000;
 
 /// Who writes where.
 #[derive(Clone, Copy)]
@@ -32,7 +36,39 @@ const LOADS: [Load; 3] = [
 ];
 
 pub(super) fn rows(options: &Options) -> Outcome<Vec<Row>> {
-    LOADS.into_iter().map(|load| row(options, load)).collect()
+    let mut rows = LOADS.map(|load| row(options, load)).into_iter().collect::<Outcome<Vec<_>>>()?;
+    rows.extend(memory_rows(options)?);
+    Ok(rows)
+}
+
+/// What one append allocates on its whole way, from the parsed request to the answer.
+fn memory_rows(options: &Options) -> Outcome<[Row; 2]> {
+    let [own, fs] = Side::BOTH.map(|side| memory_of_one(options, side));
+    let ((own_count, own_bytes), (fs_count, fs_bytes)) = (own?, fs?);
+    Ok([
+        Row::new("append: allocations", "allocations", own_count).beside("fs", fs_count),
+        Row::new("append: memory allocated", "bytes", own_bytes).beside("fs", fs_bytes),
+    ])
+}
+
+fn memory_of_one(options: &Options, side: Side) -> Outcome<(f64, f64)> {
+    eprintln!("append: counting allocations, {}", side.name());
+    let folder = tempfile::tempdir_in(&options.folder)?;
+    Runtime::new()?.block_on(async {
+        let served = side.serve(folder.path(), Safety::Unsynced).await?;
+        served.call("session::ensure", json!({"session_id": "s"})).await?;
+        let request = |number| json!({"session_id": "s", "message": message(number)});
+        served.call("session::append", request(0)).await?;
+        let requests: Vec<_> = (1..=COUNTED).map(request).collect();
+        let region = Region::new(ALLOCATOR);
+        for request in requests {
+            served.call("session::append", request).await?;
+        }
+        let memory = region.change();
+        served.close().await?;
+        let each = |count: usize| as_f64(count) / as_f64(COUNTED);
+        Ok((each(memory.allocations + memory.reallocations), each(memory.bytes_allocated)))
+    })
 }
 
 fn row(options: &Options, load: Load) -> Outcome<Row> {

@@ -92,7 +92,7 @@ async fn fill_catalogue(folder: &Path, sessions: usize) -> Outcome<()> {
 
 fn row(number: usize) -> CatalogueRow {
     let id = SessionId::from_stored(format!("s{number:06}"));
-    let mut state = SessionState::new(id.clone());
+    let mut state = SessionState::new(id);
     let change = MetaChange {
         title: Some(format!("Session {number}")),
         metadata: json!({"project": project(number)}).as_object().cloned(),
@@ -104,7 +104,6 @@ fn row(number: usize) -> CatalogueRow {
         incarnation: Incarnation::new([1; 16]),
         position: Position::at(1),
         listed: Listed::of(&state),
-        container: id.to_string(),
         size: 0,
     }
 }

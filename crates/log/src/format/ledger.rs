@@ -116,7 +116,9 @@ impl LedgerEvent {
 
     /// The line, with its line break.
     pub fn encode(&self) -> Result<Vec<u8>> {
-        seal_line(self)
+        let mut line = Vec::new();
+        seal_line(self, &mut line)?;
+        Ok(line)
     }
 
     /// Reads a line without its line break; `None` when it cannot be believed.

@@ -4,6 +4,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::hex;
 use crate::LogError;
 
 const TAIL_BYTES: usize = ",\"crc\":\"00000000\"}".len();
@@ -24,20 +25,26 @@ pub enum SealError {
 
 /// Serialises an object and closes it with its checksum. No line break.
 pub fn seal<T: Serialize>(value: &T) -> crate::Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec(value)
-        .map_err(|error| LogError::Invalid { reason: error.to_string() })?;
-    // The checksum is over everything before it, without the closing brace.
+    let mut bytes = Vec::new();
+    seal_line(value, &mut bytes)?;
     bytes.pop();
-    let crc = crc32c::crc32c(&bytes);
-    bytes.extend_from_slice(format!(",\"crc\":\"{crc:08x}\"}}").as_bytes());
     Ok(bytes)
 }
 
-/// The same with a line break.
-pub(super) fn seal_line<T: Serialize>(value: &T) -> crate::Result<Vec<u8>> {
-    let mut line = seal(value)?;
-    line.push(b'\n');
-    Ok(line)
+/// Appends the same with a line break to `out`.
+pub(super) fn seal_line<T: Serialize>(value: &T, out: &mut Vec<u8>) -> crate::Result<()> {
+    let start = out.len();
+    if let Err(error) = serde_json::to_writer(&mut *out, value) {
+        out.truncate(start);
+        return Err(LogError::Invalid { reason: error.to_string() });
+    }
+    // The checksum is over everything before it, without the closing brace.
+    out.pop();
+    let crc = crc32c::crc32c(out.get(start..).unwrap_or_default());
+    out.extend_from_slice(b",\"crc\":\"");
+    out.extend_from_slice(&hex(crc));
+    out.extend_from_slice(b"\"}\n");
+    Ok(())
 }
 
 /// Checks and parses what [`seal`] wrote. Every byte counts: one changed bit anywhere is seen.

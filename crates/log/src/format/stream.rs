@@ -69,9 +69,9 @@ pub struct StreamLine {
 }
 
 impl StreamLine {
-    /// The line, with its line break.
-    pub fn encode(&self) -> Result<Vec<u8>> {
-        seal_line(self)
+    /// Appends the line, with its line break, to `out`.
+    pub fn encode(&self, out: &mut Vec<u8>) -> Result<()> {
+        seal_line(self, out)
     }
 
     /// Reads a line without its line break; `None` when it cannot be believed.
@@ -107,7 +107,8 @@ mod tests {
             at_ms: 5,
             payload: RawValue::from_string("{ \"a\" :1}".into()).unwrap(),
         };
-        let bytes = line.encode().unwrap();
+        let mut bytes = Vec::new();
+        line.encode(&mut bytes).unwrap();
         let back = StreamLine::decode(bytes.strip_suffix(b"\n").unwrap()).unwrap();
         assert_eq!(back.payload.get(), "{ \"a\" :1}");
         assert_eq!((back.number, back.revision), (1, 7));

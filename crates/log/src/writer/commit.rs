@@ -36,7 +36,7 @@ impl<F: Fold> Writer<F> {
     pub(super) fn commit(
         &self,
         chunk: Option<&Chunk<F>>,
-        deltas: Option<&DeltaChunk>,
+        deltas: Option<DeltaChunk>,
     ) -> Result<()> {
         let mut files = self.hold_commits();
         // A log that latched meanwhile may be another writer's by now.
@@ -54,7 +54,7 @@ impl<F: Fold> Writer<F> {
     fn commit_frames(&self, files: &mut CommitFiles, chunk: &Chunk<F>) -> Result<()> {
         // A stream's file must be durable before the record that says there is one, and that record before
         // its deltas, whatever the durability: deltas without it would turn up in a later stream.
-        let opens_stream = chunk.records.iter().any(|queued| queued.kind() == kind::STREAM);
+        let opens_stream = chunk.records.iter().any(|queued| queued.record.kind == kind::STREAM);
         if opens_stream {
             self.ready_stream(files)?;
         }
@@ -133,7 +133,7 @@ impl<F: Fold> Writer<F> {
         Ok(())
     }
 
-    fn commit_deltas(&self, files: &mut CommitFiles, deltas: &DeltaChunk) -> Result<()> {
+    fn commit_deltas(&self, files: &mut CommitFiles, deltas: DeltaChunk) -> Result<()> {
         self.ready_stream(files)?;
         let mut state = self.write_state();
         let Some(stream) = &files.stream else {
@@ -141,9 +141,7 @@ impl<F: Fold> Writer<F> {
         };
         stream.append(state.streams.end, &deltas.bytes)?;
         state.streams.end += deltas.bytes.len() as u64;
-        for line in &deltas.lines {
-            state.streams.push(line.clone());
-        }
+        deltas.lines.into_iter().for_each(|line| state.streams.push(line));
         stream.write_header(&state.streams)?;
         drop(state);
         self.empty_stream(files)

@@ -81,7 +81,8 @@ pub(crate) fn ledger(data: &[u8]) {
 /// A line of `stream.log`.
 pub(crate) fn stream_line(data: &[u8]) {
     if let Some(line) = StreamLine::decode(data) {
-        let again = line.encode().unwrap();
+        let mut again = Vec::new();
+        line.encode(&mut again).unwrap();
         let back = StreamLine::decode(again.strip_suffix(b"\n").unwrap()).unwrap();
         assert_eq!(
             (back.number, back.revision, back.after),

@@ -3,7 +3,7 @@
 use std::io;
 
 use async_trait::async_trait;
-use bough_platform::{Platform, RelPath};
+use bough_platform::{Platform, RelPath, if_there};
 use bough_session::hex;
 
 use super::limits::{BLOB_BYTES_MAX, UNFINISHED_AGE_MS_MAX};
@@ -76,11 +76,8 @@ impl NativeBlobs {
 
     fn read(&self, digest: BlobDigest) -> Result<Option<Vec<u8>>, BlobError> {
         let (_, path) = place(digest).map_err(unavailable)?;
-        let bytes = match self.platform.disk.read_all(&path, BLOB_BYTES_MAX as u64) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(unavailable(error)),
-        };
+        let found = if_there(self.platform.disk.read_all(&path, BLOB_BYTES_MAX as u64));
+        let Some(bytes) = found.map_err(unavailable)? else { return Ok(None) };
         if BlobDigest::of(&bytes) != digest {
             let reason = format!("{path} has {} bytes with another digest", bytes.len());
             return Err(BlobError::Corrupt { digest, reason });
@@ -97,10 +94,7 @@ impl NativeBlobs {
         let top = RelPath::parse(FOLDER)?;
         let first = after.map(|digest| folder_name(&digest.hex()).to_owned()).unwrap_or_default();
         let mut found = Vec::new();
-        if disk.stat(&top)?.is_none() {
-            return Ok(found);
-        }
-        let folders = disk.list(&top)?.into_iter();
+        let folders = disk.list_if_there(&top)?.into_iter();
         for folder in folders.filter(|listed| listed.name >= first && listed.name != UNFINISHED) {
             let folder = top.join(&folder.name)?;
             for listed in disk.list(&folder)? {
@@ -118,11 +112,12 @@ impl NativeBlobs {
 
     fn forget(&self, digest: BlobDigest) -> io::Result<bool> {
         let (folder, path) = place(digest)?;
-        match self.platform.disk.remove_file(&path) {
-            Ok(()) => self.platform.disk.sync_dir(&folder).map(|()| true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
+        let disk = &self.platform.disk;
+        let is_removed = if_there(disk.remove_file(&path))?.is_some();
+        if is_removed {
+            disk.sync_dir(&folder)?;
         }
+        Ok(is_removed)
     }
 
     /// Runs work on a thread that may block.

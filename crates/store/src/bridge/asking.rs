@@ -35,18 +35,6 @@ pub(super) async fn ask<T: DeserializeOwned>(
     understood(asked.ask(request).await?)
 }
 
-pub(super) async fn load(
-    asked: &dyn Asked,
-    session: &SessionId,
-    known: Option<&Head>,
-) -> Result<Loaded, StoreError> {
-    let answer = asked.ask(&ReadRequest::state(session, known)).await?;
-    if answer.ok.as_ref().is_some_and(|answer| answer == UNCHANGED) {
-        return Ok(Loaded::Unchanged);
-    }
-    Ok(Loaded::found(understood(answer)?))
-}
-
 /// The sessions of a remote store.
 #[derive(Debug)]
 pub struct RemoteReads<A> {
@@ -63,7 +51,12 @@ impl<A: Asked> RemoteReads<A> {
 #[async_trait]
 impl<A: Asked> ReadStore for RemoteReads<A> {
     async fn load(&self, session: &SessionId, known: Option<&Head>) -> Result<Loaded, StoreError> {
-        load(&self.asked, session, known).await
+        let request = ReadRequest::State { session_id: session.clone(), known: known.copied() };
+        let answer = self.asked.ask(&request).await?;
+        if answer.ok.as_ref().is_some_and(|answer| answer == UNCHANGED) {
+            return Ok(Loaded::Unchanged);
+        }
+        Ok(Loaded::found(understood(answer)?))
     }
 
     async fn read_entry(
@@ -71,7 +64,8 @@ impl<A: Asked> ReadStore for RemoteReads<A> {
         session: &SessionId,
         query: &EntryQuery,
     ) -> Result<Option<StoredEntry>, StoreError> {
-        ask(&self.asked, &ReadRequest::entry(session, query)).await
+        let (session_id, query) = (session.clone(), query.clone());
+        ask(&self.asked, &ReadRequest::Entry { session_id, query }).await
     }
 
     async fn read_records(
@@ -79,11 +73,13 @@ impl<A: Asked> ReadStore for RemoteReads<A> {
         session: &SessionId,
         query: &RecordQuery,
     ) -> Result<RecordPage, StoreError> {
-        ask(&self.asked, &ReadRequest::records(session, query)).await
+        let (session_id, query) = (session.clone(), query.clone());
+        ask(&self.asked, &ReadRequest::Records { session_id, query }).await
     }
 
     async fn path(&self, session: &SessionId, query: &PathQuery) -> Result<PathPage, StoreError> {
-        ask(&self.asked, &ReadRequest::path(session, query)).await
+        let (session_id, query) = (session.clone(), query.clone());
+        ask(&self.asked, &ReadRequest::Path { session_id, query }).await
     }
 
     async fn branch_heads(
@@ -92,6 +88,7 @@ impl<A: Asked> ReadStore for RemoteReads<A> {
         before: Option<&EntryId>,
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
-        ask(&self.asked, &ReadRequest::branch_heads(session, before, limit)).await
+        let (session_id, before) = (session.clone(), before.cloned());
+        ask(&self.asked, &ReadRequest::BranchHeads { session_id, before, limit }).await
     }
 }

@@ -170,32 +170,6 @@ pub enum ReadRequest {
     },
 }
 
-impl ReadRequest {
-    pub(super) fn state(session: &SessionId, known: Option<&Head>) -> Self {
-        Self::State { session_id: session.clone(), known: known.copied() }
-    }
-
-    pub(super) fn entry(session: &SessionId, query: &EntryQuery) -> Self {
-        Self::Entry { session_id: session.clone(), query: query.clone() }
-    }
-
-    pub(super) fn records(session: &SessionId, query: &RecordQuery) -> Self {
-        Self::Records { session_id: session.clone(), query: query.clone() }
-    }
-
-    pub(super) fn path(session: &SessionId, query: &PathQuery) -> Self {
-        Self::Path { session_id: session.clone(), query: query.clone() }
-    }
-
-    pub(super) fn branch_heads(
-        session: &SessionId,
-        before: Option<&EntryId>,
-        limit: usize,
-    ) -> Self {
-        Self::BranchHeads { session_id: session.clone(), before: before.cloned(), limit }
-    }
-}
-
 /// Output of `session::store::commit` and `session::store::read`: one of the two.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StoreAnswer {

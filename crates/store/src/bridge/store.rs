@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::BridgeOptions;
-use super::asking::{Asked, ask, load, understood};
+use super::asking::{Asked, RemoteReads, ask, understood};
 use super::client::{CallError, Client, Link};
 use super::follow::follow;
 use super::kind::Kind;
@@ -90,6 +90,14 @@ impl BridgeStore {
         self.shared.kind.session_manager().await
     }
 
+    /// How sessions of this main are read.
+    async fn reads(&self) -> Result<Box<dyn ReadStore>, StoreError> {
+        Ok(match self.session_manager().await? {
+            Some(main) => Box::new(main.clone()),
+            None => Box::new(RemoteReads::through(self.clone())),
+        })
+    }
+
     /// Whether the main answers.
     #[must_use]
     pub fn is_connected(&self) -> bool {
@@ -136,10 +144,7 @@ impl Asked for BridgeStore {
 #[async_trait]
 impl ReadStore for BridgeStore {
     async fn load(&self, session: &SessionId, known: Option<&Head>) -> Result<Loaded, StoreError> {
-        match self.session_manager().await? {
-            Some(main) => Ok(Loaded::unless(known, main.state(session).await?)),
-            None => load(self, session, known).await,
-        }
+        self.reads().await?.load(session, known).await
     }
 
     async fn read_entry(
@@ -147,10 +152,7 @@ impl ReadStore for BridgeStore {
         session: &SessionId,
         query: &EntryQuery,
     ) -> Result<Option<StoredEntry>, StoreError> {
-        match self.session_manager().await? {
-            Some(main) => main.read_entry(session, query).await,
-            None => ask(self, &ReadRequest::entry(session, query)).await,
-        }
+        self.reads().await?.read_entry(session, query).await
     }
 
     async fn read_records(
@@ -158,17 +160,11 @@ impl ReadStore for BridgeStore {
         session: &SessionId,
         query: &RecordQuery,
     ) -> Result<RecordPage, StoreError> {
-        match self.session_manager().await? {
-            Some(main) => main.read_records(session, query).await,
-            None => ask(self, &ReadRequest::records(session, query)).await,
-        }
+        self.reads().await?.read_records(session, query).await
     }
 
     async fn path(&self, session: &SessionId, query: &PathQuery) -> Result<PathPage, StoreError> {
-        match self.session_manager().await? {
-            Some(main) => main.path(session, query).await,
-            None => ask(self, &ReadRequest::path(session, query)).await,
-        }
+        self.reads().await?.path(session, query).await
     }
 
     async fn branch_heads(
@@ -177,10 +173,7 @@ impl ReadStore for BridgeStore {
         before: Option<&EntryId>,
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
-        match self.session_manager().await? {
-            Some(main) => main.branch_heads(session, before, limit).await,
-            None => ask(self, &ReadRequest::branch_heads(session, before, limit)).await,
-        }
+        self.reads().await?.branch_heads(session, before, limit).await
     }
 }
 

@@ -30,7 +30,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use bough_platform::{Clock, Disk, RelPath};
+use bough_platform::{Clock, Disk, RelPath, if_there};
 use bough_session::{Incarnation, SessionId};
 use rusqlite::{Connection, MAIN_DB};
 
@@ -355,11 +355,7 @@ fn remove_files(file: &CatalogueFile) -> Result<(), StoreError> {
     for suffix in ["", "-wal", "-shm"] {
         let name =
             RelPath::parse(&format!("{}{suffix}", file.name)).map_err(std::io::Error::from)?;
-        match file.disk.remove_file(&name) {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error.into()),
-        }
+        if_there(file.disk.remove_file(&name))?;
     }
     Ok(())
 }

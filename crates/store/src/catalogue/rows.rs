@@ -26,8 +26,6 @@ pub struct CatalogueRow {
     pub position: Position,
     /// What lists show.
     pub listed: Listed,
-    /// Where its container is.
-    pub container: String,
     /// How large its container is, for telling after an unclean end whether it has changed since.
     pub size: u64,
 }
@@ -48,9 +46,7 @@ pub struct Fingerprint {
     pub incarnation: Incarnation,
     /// Where its feed ended.
     pub position: Position,
-    /// Where its container is.
-    pub container: String,
-    /// How large it was.
+    /// How large its container was.
     pub size: u64,
 }
 
@@ -88,8 +84,7 @@ pub(super) fn fingerprint(
 ) -> rusqlite::Result<Option<Fingerprint>> {
     connection
         .prepare_cached(
-            "SELECT session_id, incarnation, seq, step, container, size FROM sessions
-             WHERE session_id = ?",
+            "SELECT session_id, incarnation, seq, step, size FROM sessions WHERE session_id = ?",
         )?
         .query_row([session.as_str()], read_fingerprint)
         .optional()
@@ -104,7 +99,7 @@ pub(super) fn fingerprints(
     let after = after.map(SessionId::as_str);
     connection
         .prepare_cached(
-            "SELECT session_id, incarnation, seq, step, container, size FROM sessions
+            "SELECT session_id, incarnation, seq, step, size FROM sessions
              WHERE ?1 IS NULL OR session_id > ?1 ORDER BY session_id LIMIT ?2",
         )?
         .query_map(params![after, limit_of(limit)], read_fingerprint)?
@@ -151,8 +146,7 @@ fn read_fingerprint(row: &Row<'_>) -> rusqlite::Result<Fingerprint> {
         session_id: SessionId::from_stored(row.get::<_, String>(0)?),
         incarnation: read_incarnation(row, 1)?,
         position: Position { seq: row.get(2)?, step: row.get(3)? },
-        container: row.get(4)?,
-        size: row.get(5)?,
+        size: row.get(4)?,
     })
 }
 
@@ -262,7 +256,6 @@ fn go_on(
             "UPDATE sessions SET seq = ?, step = ?, updated_at = ?, listed = ?, search = ?,
                  size = ?, change = ?
              WHERE session_id = ? AND incarnation = ? AND created_at = ? AND archived = ?
-                 AND container = ?
              RETURNING row",
         )?
         .query_row(
@@ -278,7 +271,6 @@ fn go_on(
                 row.incarnation.to_string(),
                 meta.created_at,
                 details.archived,
-                row.container,
             ],
             |found| found.get(0),
         )
@@ -316,7 +308,8 @@ fn insert(
                 details.archived,
                 listed,
                 search,
-                row.container,
+                // The container has the session's name.
+                meta.session_id.as_str(),
                 row.size,
                 number,
             ],

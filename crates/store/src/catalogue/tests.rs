@@ -55,7 +55,6 @@ fn owned_row(name: &str, seq: u64, at_ms: i64, owner: &str) -> CatalogueRow {
         incarnation: Incarnation::new([7; 16]),
         position: Position::at(seq),
         listed: Listed::of(&state),
-        container: format!("sessions/{name}"),
         size: seq * 100,
     }
 }
@@ -286,7 +285,7 @@ fn fingerprints_are_read_in_pages() {
     assert_eq!(first.len(), 2);
     let rest = catalogue.fingerprints(Some(&first[1].session_id), 2).unwrap();
     assert_eq!(rest.len(), 1);
-    assert_eq!((rest[0].container.as_str(), rest[0].size), ("sessions/c", 200));
+    assert_eq!((rest[0].session_id.as_str(), rest[0].size), ("c", 200));
 }
 
 /// How many of SQLite's own instructions a page takes.

@@ -1,6 +1,6 @@
 //! One session file: reading on, appending, repairing its end.
 
-use bough_platform::{Access, Disk, File, RelPath};
+use bough_platform::{Access, Disk, File, RelPath, if_there};
 use bough_session::SessionId;
 
 use super::batch::{Gathered, Gathering, Mark, split};
@@ -132,9 +132,9 @@ impl SessionFile {
     }
 }
 
-/// Opens a session file for writing; `None` when there is none.
+/// Opens a file for writing; `None` when there is none.
 pub(super) fn open(disk: &dyn Disk, path: &RelPath) -> std::io::Result<Option<Box<dyn File>>> {
-    open_as(disk, path, Access::ReadWrite)
+    if_there(disk.open(path, Access::ReadWrite))
 }
 
 /// Opens a session file for reading; `None` when there is none.
@@ -142,19 +142,7 @@ pub(super) fn open_to_read(
     disk: &dyn Disk,
     path: &RelPath,
 ) -> std::io::Result<Option<Box<dyn File>>> {
-    open_as(disk, path, Access::Read)
-}
-
-fn open_as(
-    disk: &dyn Disk,
-    path: &RelPath,
-    access: Access,
-) -> std::io::Result<Option<Box<dyn File>>> {
-    match disk.open(path, access) {
-        Ok(file) => Ok(Some(file)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    if_there(disk.open(path, Access::Read))
 }
 
 fn probe_at(file: &dyn File, end: u64) -> std::io::Result<Vec<u8>> {

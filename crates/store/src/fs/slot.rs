@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bough_platform::{Disk, RelPath};
+use bough_platform::{Disk, RelPath, if_there};
 use bough_session::{Delta, Incarnation, NewRecord, SessionId};
 
 use super::file::{self, SessionFile};
@@ -219,10 +219,7 @@ impl Slot {
     /// Removes the stream of a session that is being deleted.
     pub(super) fn remove_stream(&mut self, disk: &dyn Disk) -> Result<(), StoreError> {
         self.stream = Stream::default();
-        match disk.remove_file(&self.stream_path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
-            _ => Ok(()),
-        }
+        Ok(if_there(disk.remove_file(&self.stream_path)).map(drop)?)
     }
 
     /// The end of the session's feed, deleted or not.

@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use bough_platform::{Disk, File, RelPath};
+use bough_platform::{Disk, File, RelPath, if_there};
 use bough_session::codec::{decode_delta, encode_delta};
 use bough_session::{Delta, Entry, EntryId, Incarnation, NewRecord, Record, hex, settle};
 use sha2::{Digest, Sha256};
@@ -48,13 +48,7 @@ impl Stream {
         path: &RelPath,
         image: &MemorySession,
     ) -> std::io::Result<Self> {
-        let bytes = match disk.read_all(path, STREAM_BYTES_MAX) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Self { before: image.last_step, ..Self::default() });
-            }
-            Err(error) => return Err(error),
-        };
+        let bytes = if_there(disk.read_all(path, STREAM_BYTES_MAX))?.unwrap_or_default();
         let mut stream =
             Self { read: bytes.len() as u64, before: image.last_step, ..Self::default() };
         stream.read_lines(&bytes, image);

@@ -141,7 +141,6 @@ impl Shared {
             incarnation: end.incarnation,
             position: end.position,
             listed: Listed::of(state),
-            container: session.to_string(),
             size: self.log.extent(session.as_str()).unwrap_or(0),
         }
     }

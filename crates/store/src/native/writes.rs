@@ -12,7 +12,7 @@ use super::streams::Streams;
 use super::{Shared, convert};
 use crate::StoreError;
 use crate::sync::lock;
-use crate::types::{Appended, Batch, Durable, IncarnationPosition};
+use crate::types::{Appended, Batch, Durable, IncarnationPosition, check_stored};
 use bough_record::{Head, Position};
 
 #[cfg(test)]
@@ -46,6 +46,8 @@ impl Shared {
         batch: Batch,
     ) -> Result<Appended, StoreError> {
         let Batch { records, state } = batch;
+        let mut batch = convert::envelopes(&records);
+        check_stored(&records, &batch)?;
         let slot = self.write_slot(session);
         let mut writes = lock(&slot);
         self.compare(session, expected)?;
@@ -60,7 +62,7 @@ impl Shared {
             }
         }
         let fold = state.map(|state| after_settled(state, &settled));
-        let batch = convert::envelopes(settled.iter().chain(&records));
+        batch.splice(0..0, convert::envelopes(&settled));
         // The log may have been closed since it was compared, and written by another process.
         let unmoved = log::Expected::Head(*expected);
         let batch = log::Batch { records: &batch, fold };

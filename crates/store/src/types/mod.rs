@@ -7,7 +7,7 @@ mod writes;
 pub use queries::{EntryQuery, ListOrder, ListQuery, PathQuery, RecordFilter, RecordQuery};
 pub use usage::{UsageGroup, UsageName, UsageQuery, UsageReport, UsageSum};
 pub use writes::{Appended, Batch, Durable, Write};
-pub(crate) use writes::{check_batch, check_first};
+pub(crate) use writes::{check_batch, check_first, check_stored};
 
 use std::fmt;
 use std::str::FromStr;

@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bough_record::{Head, Position};
-use bough_session::limits::{check_batch_bytes, check_batch_records};
+use bough_record::{Envelope, Head, Position};
+use bough_session::limits::{BATCH_BYTES_MAX, check_batch_bytes, check_batch_records};
 use bough_session::{Delta, NewRecord, Record, SessionState, codec};
 
 use crate::StoreError;
@@ -118,16 +118,37 @@ impl fmt::Debug for Durable {
 
 /// Refuses a batch that is empty or too large.
 pub(crate) fn check_batch(records: &[NewRecord]) -> Result<(), StoreError> {
-    if records.is_empty() {
-        return Err(StoreError::invalid("a batch must have at least one record"));
-    }
-    check_batch_records(records.len())?;
+    check_count(records)?;
     let sizes = records.iter().map(|new| match new.record.as_entry() {
         // As the rules count it.
         Some(entry) => entry.bytes(),
         None => codec::encode(&new.record, new.at_ms).payload.len(),
     });
     Ok(check_batch_bytes(sizes.sum())?)
+}
+
+/// The same for a batch whose stored form is at hand. A batch that fits as it is stored is not encoded once more to be counted.
+pub(crate) fn check_stored(
+    records: &[NewRecord],
+    stored: &[Envelope<'_>],
+) -> Result<(), StoreError> {
+    /// What the names of members may add to a record where the rules count it.
+    const NAMES_BYTES_MAX: usize = 16;
+    check_count(records)?;
+    let most = stored.iter().map(|record| record.payload.len() + NAMES_BYTES_MAX).sum::<usize>();
+    // A record of a later version is stored as it came, which may be shorter than what is counted of it.
+    let is_newer = |new: &NewRecord| matches!(new.record, Record::Newer { .. });
+    if most <= BATCH_BYTES_MAX && !records.iter().any(is_newer) {
+        return Ok(());
+    }
+    check_batch(records)
+}
+
+fn check_count(records: &[NewRecord]) -> Result<(), StoreError> {
+    if records.is_empty() {
+        return Err(StoreError::invalid("a batch must have at least one record"));
+    }
+    Ok(check_batch_records(records.len())?)
 }
 
 /// Refuses the first records of a session that do not begin with its own.

@@ -166,7 +166,6 @@ pub(crate) fn row(session: &SessionId, title: &str) -> CatalogueRow {
         incarnation: Incarnation::new(life),
         position: Position::at(1),
         listed: Listed::of(&state),
-        container: session.to_string(),
         size: 0,
     }
 }

@@ -14,6 +14,7 @@ mod sessions;
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use bough_platform::Entropy;
 use bough_session::{BranchHead, EntryId, NewRecord, SessionId, SessionMeta, UsageByDay};
 use serde::de::DeserializeOwned;
@@ -21,18 +22,18 @@ use serde_json::{Value, json};
 
 use self::sessions::{Kept, Sessions};
 use super::client::{CallError, Client, Link};
-use crate::StoreError;
 use crate::changes::ChangeHub;
 use crate::limits::MANAGED_SESSIONS_MAX;
 use crate::listing::{self, ListItem};
 use crate::memory::{delta_record, new_incarnation};
 use crate::memory_session::MemorySession;
 use crate::types::{
-    Appended, Durable, EntryQuery, IncarnationPosition, ListPage, ListQuery, Listed, PathPage,
-    PathQuery, RecordPage, RecordQuery, Snapshot, StoredEntry, Trashed, UsageQuery, UsageReport,
+    Appended, Durable, EntryQuery, IncarnationPosition, ListPage, ListQuery, Listed, Loaded,
+    PathPage, PathQuery, RecordPage, RecordQuery, StoredEntry, Trashed, UsageQuery, UsageReport,
     Write,
 };
-use bough_record::Position;
+use crate::{ReadStore, StoreError};
+use bough_record::{Head, Position};
 
 const PREFIX: &str = "session::store::";
 
@@ -213,53 +214,6 @@ impl SessionManager {
         }))
     }
 
-    pub(super) async fn state(&self, session: &SessionId) -> Result<Option<Snapshot>, StoreError> {
-        self.look(session, MemorySession::snapshot).await
-    }
-
-    /// session-manager keeps nothing of what it deletes: there is only the present incarnation.
-    pub(super) async fn read_entry(
-        &self,
-        session: &SessionId,
-        query: &EntryQuery,
-    ) -> Result<Option<StoredEntry>, StoreError> {
-        let read = |image: &MemorySession| {
-            let is_asked = query.incarnation.is_none_or(|asked| asked == image.incarnation);
-            is_asked.then(|| image.read_entry(query)).flatten()
-        };
-        Ok(self.look(session, read).await?.flatten())
-    }
-
-    pub(super) async fn path(
-        &self,
-        session: &SessionId,
-        query: &PathQuery,
-    ) -> Result<PathPage, StoreError> {
-        let page = self.look(session, |image| image.path(query)).await?;
-        page.ok_or_else(|| StoreError::not_found(session))?
-    }
-
-    pub(super) async fn read_records(
-        &self,
-        session: &SessionId,
-        query: &RecordQuery,
-    ) -> Result<RecordPage, StoreError> {
-        let page = self.look(session, |image| image.records(query)).await?;
-        let is_asked =
-            |page: &RecordPage| query.incarnation.is_none_or(|asked| asked == page.incarnation);
-        page.filter(is_asked).ok_or_else(|| StoreError::not_found(session))
-    }
-
-    pub(super) async fn branch_heads(
-        &self,
-        session: &SessionId,
-        before: Option<&EntryId>,
-        limit: usize,
-    ) -> Result<Vec<BranchHead>, StoreError> {
-        let heads = self.look(session, |image| image.branch_heads(before, limit)).await?;
-        heads.ok_or_else(|| StoreError::not_found(session))?
-    }
-
     pub(super) async fn list(&self, query: &ListQuery) -> Result<ListPage, StoreError> {
         let now = self.hub.cursor();
         listing::list(&self.items().await?, query, now)
@@ -391,5 +345,51 @@ impl SessionManager {
         for session in known {
             self.look_again(&session).await;
         }
+    }
+}
+
+/// session-manager keeps nothing of what it deletes: there is only the present incarnation.
+#[async_trait]
+impl ReadStore for SessionManager {
+    async fn load(&self, session: &SessionId, known: Option<&Head>) -> Result<Loaded, StoreError> {
+        Ok(Loaded::unless(known, self.look(session, MemorySession::snapshot).await?))
+    }
+
+    async fn read_entry(
+        &self,
+        session: &SessionId,
+        query: &EntryQuery,
+    ) -> Result<Option<StoredEntry>, StoreError> {
+        let read = |image: &MemorySession| {
+            let is_asked = query.incarnation.is_none_or(|asked| asked == image.incarnation);
+            is_asked.then(|| image.read_entry(query)).flatten()
+        };
+        Ok(self.look(session, read).await?.flatten())
+    }
+
+    async fn path(&self, session: &SessionId, query: &PathQuery) -> Result<PathPage, StoreError> {
+        let page = self.look(session, |image| image.path(query)).await?;
+        page.ok_or_else(|| StoreError::not_found(session))?
+    }
+
+    async fn read_records(
+        &self,
+        session: &SessionId,
+        query: &RecordQuery,
+    ) -> Result<RecordPage, StoreError> {
+        let page = self.look(session, |image| image.records(query)).await?;
+        let is_asked =
+            |page: &RecordPage| query.incarnation.is_none_or(|asked| asked == page.incarnation);
+        page.filter(is_asked).ok_or_else(|| StoreError::not_found(session))
+    }
+
+    async fn branch_heads(
+        &self,
+        session: &SessionId,
+        before: Option<&EntryId>,
+        limit: usize,
+    ) -> Result<Vec<BranchHead>, StoreError> {
+        let heads = self.look(session, |image| image.branch_heads(before, limit)).await?;
+        heads.ok_or_else(|| StoreError::not_found(session))?
     }
 }
