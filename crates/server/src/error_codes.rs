@@ -78,6 +78,8 @@ pub(crate) const FUNCTION_ERRORS: &[ErrorCode] = codes! {
     "session/invalid_request" [400] "A field is missing or makes no sense.";
     "session/malformed_request" [400] "The request does not fit the function's schema.";
     "session/too_large" [413] "Something in the request is larger than its limit." "Send less at once.";
+    "session/context_too_large" [413] "The context is larger than one answer may be."
+        "Pass `max_tokens`, compact the session, or read it in pages with `GET /v1/sessions/{session_id}/messages`.";
     "session/leaf_conflict" [409, 412] "Something was appended since the caller read the leaf."
         "Read what came, then append with the new leaf.";
     "session/loop_not_found" [404] "The session has no such loop.";

@@ -89,6 +89,12 @@ pub enum ServiceError {
     /// Something is larger than its bound, or empty.
     #[error(transparent)]
     Limit(#[from] LimitError),
+    /// A context that is too large for one answer.
+    #[error("the context has more than {} MiB, which is too much for one answer", limit / (1024 * 1024))]
+    ContextTooLarge {
+        /// The bound, in bytes.
+        limit: usize,
+    },
     /// Events are missing between what a recording has and what was sent.
     #[error(
         "the recording has {position} events, but the events that were sent follow event {after}"
@@ -337,6 +343,8 @@ impl ServiceError {
                 "Send less at once, or keep large content elsewhere and refer to it.";
             Self::Limit(Empty { .. }) => "session/invalid_request" 400 "Use one character or more.";
             Self::Limit(Reserved { .. }) => "session/invalid_request" 400 "Choose another id.";
+            Self::ContextTooLarge { .. } => "session/context_too_large" 413
+                "Pass max_tokens, compact the session, or read it in pages with GET /v1/sessions/{session_id}/messages.";
             Self::RecordingGap { .. } => "session/recording_gap" 409 "Send the events after that one.";
             Self::RecordingNotBegun { .. } => "session/recording_gap" 409
                 "Send the events after the `resume_after` of the last answer again, or all of them with `after` 0; none is stored twice.";
@@ -406,6 +414,7 @@ impl ServiceError {
             // The place from which it goes on in any case: what is stored is recognised.
             Self::RecordingNotBegun { .. } => Some(json!({ "position": 0 })),
             Self::NotStreaming { revision, .. } => Some(json!({ "revision": revision })),
+            Self::ContextTooLarge { limit } => Some(json!({ "limit": limit })),
             Self::Limit(LimitError::TooLarge { what, limit, actual, .. }) => {
                 Some(json!({ "what": what, "limit": limit, "actual": actual }))
             }

@@ -66,6 +66,10 @@ pub const DOCUMENT_INDEX_READ_BYTES: usize = 4 * 1024 * 1024;
 pub const DOCUMENT_INDEX_READ_RECORDS: (usize, usize) = (64, 4096);
 /// How many entries a scan over a path reads at a time.
 pub const SCAN_ENTRIES: usize = 500;
+/// Bytes of the messages of one context as an answer. A longer one is read in pages of messages, or cut by a budget.
+pub const CONTEXT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// About how many bytes a message of a context takes beside its text.
+pub const CONTEXT_MESSAGE_OVERHEAD: usize = 1024;
 /// Labels and other bookkeeping between a message and its siblings that are looked through.
 pub const SIBLING_BOOKKEEPING_MAX: usize = 32;
 

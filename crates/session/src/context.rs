@@ -77,11 +77,8 @@ pub fn context_view(path: &[Entry], budget_tokens: Option<usize>) -> ContextView
     let mut items: Vec<ContextItem> =
         kept.filter_map(|(entry, canonical)| item_of(entry, canonical, &edits)).collect();
     let in_force = compaction.as_ref().map(|(entry, _)| entry.id.clone());
-    let first = compaction.map_or(Vec::new(), |(entry, compaction)| {
-        let system = system_message_item(entry);
-        let has_summary = !compaction.summary.trim().is_empty();
-        system.into_iter().chain(has_summary.then(|| summary_item(entry, &compaction))).collect()
-    });
+    let first = compaction
+        .map_or(Vec::new(), |(entry, compaction)| items_of_compaction(entry, &compaction));
     let spent = first.iter().map(|item| item.tokens).sum();
     let left_out = budget_tokens.map_or(0, |budget| {
         let front = front_over_budget(&items, budget.saturating_sub(spent));
@@ -189,7 +186,7 @@ fn kept_entries<'a>(
     (found.map(|(_, entry, compaction)| (entry, compaction)), kept)
 }
 
-fn compaction_of(canonical: &Canonical) -> Option<Compaction> {
+pub(crate) fn compaction_of(canonical: &Canonical) -> Option<Compaction> {
     let Canonical::Custom(custom) = canonical else {
         return None;
     };
@@ -200,7 +197,7 @@ fn compaction_of(canonical: &Canonical) -> Option<Compaction> {
 }
 
 /// What is sent instead of messages, by entry; `None` where a message is left out.
-type Edits = HashMap<EntryId, Option<Vec<ContentBlock>>>;
+pub(crate) type Edits = HashMap<EntryId, Option<Vec<ContentBlock>>>;
 
 /// The edits of a path. The last edit of a message counts.
 fn edits_of(path: &[Canonical]) -> Edits {
@@ -222,7 +219,7 @@ fn edited(entry: &Entry, message: &Arc<AgentMessage>, edits: &Edits) -> Option<A
     Some(message)
 }
 
-fn item_of(entry: &Entry, canonical: &Canonical, edits: &Edits) -> Option<ContextItem> {
+pub(crate) fn item_of(entry: &Entry, canonical: &Canonical, edits: &Edits) -> Option<ContextItem> {
     let (kind, message) = match canonical {
         Canonical::Message(message) if stays_out(message) => return None,
         Canonical::Message(message) => (ContextKind::Message, edited(entry, message, edits)?),
@@ -251,6 +248,13 @@ fn stays_out(message: &AgentMessage) -> bool {
     }
     let details = custom.details.as_ref().map(RawJson::value).unwrap_or_default();
     details.get("excludeFromContext").and_then(serde_json::Value::as_bool) == Some(true)
+}
+
+/// What a compaction puts first.
+pub(crate) fn items_of_compaction(entry: &Entry, compaction: &Compaction) -> Vec<ContextItem> {
+    let system = system_message_item(entry);
+    let has_summary = !compaction.summary.trim().is_empty();
+    system.into_iter().chain(has_summary.then(|| summary_item(entry, compaction))).collect()
 }
 
 /// The system prompt that a compaction of pi sets from there on.

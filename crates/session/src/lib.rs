@@ -18,6 +18,7 @@ pub mod tree;
 
 mod bookkeeping;
 mod context;
+mod context_outline;
 mod diff;
 mod entry;
 mod fold;
@@ -41,6 +42,7 @@ pub use bough_record::{Incarnation, IncarnationError, hex, unhex};
 pub use context::{
     ContextItem, ContextKind, ContextView, context_view, estimate_text_tokens, estimate_tokens,
 };
+pub use context_outline::ContextOutline;
 pub use diff::{BlockEdit, ContentChange, DiffError, TextAppend, TextSplice};
 pub use entry::{
     Canonical, CustomPayload, Entry, EntryBody, EntryMarks, OpaqueBody, RequestDigest, SessionEntry,

@@ -2,12 +2,13 @@
 //! records for the recorder.
 
 use bough_recorder::RecordFold;
+use bough_service::compaction::ContextStream;
 use bough_session::text::preview;
 use bough_session::{Bookkeeping, Canonical, ContentBlock, Entry, EntryId, Role, SessionId};
 use bough_store::{Position, ReadStore, StoreExt};
 
 use super::calls::absent_is_none;
-use super::error::store_failed;
+use super::error::{service_failed, store_failed};
 use super::types::{EntriesPage, Outline, Summary};
 use super::{Backend, CallError, pi_files};
 use crate::limits::{ENTRIES_PAGE, OUTLINE_PAGE};
@@ -99,6 +100,16 @@ impl Backend {
         let is_named = cursor.is_none() || next.is_none();
         let active_leaf = state.filter(|_| is_named).and_then(|state| state.leaf.clone());
         Ok(EntriesPage { entries, active_leaf, next_cursor: next })
+    }
+
+    /// What a model would be sent, to be read a part at a time; `None` where only the service can tell it.
+    pub(crate) async fn context_stream(
+        &self,
+        session: &SessionId,
+        leaf: Option<&EntryId>,
+    ) -> Result<Option<ContextStream>, CallError> {
+        let stream = ContextStream::open(self.reads(), session, leaf.cloned()).await;
+        stream.map_err(service_failed)
     }
 
     /// The recorder's view of a session, from its log.

@@ -80,6 +80,14 @@ pub(crate) fn store_failed(error: StoreError) -> CallError {
     reported.cloned().unwrap_or_else(|| ServiceError::from(error).into())
 }
 
+/// An error of the service's own reads of a store, also of one behind a server.
+pub(crate) fn service_failed(error: ServiceError) -> CallError {
+    match error {
+        ServiceError::Storage { source: Some(source), .. } => store_failed(*source),
+        other => other.into(),
+    }
+}
+
 impl From<ServiceError> for CallError {
     fn from(error: ServiceError) -> Self {
         let damaged = matches!(
@@ -139,6 +147,9 @@ fn own_hint(error: &CallError) -> Option<&'static str> {
         "session/forbidden" => "use a token with the right for it: --token, or BOUGH_TOKEN",
         _ if error.kind == ErrorKind::Forbidden => "give a token with --token, or in BOUGH_TOKEN",
         "session/unsupported" => "`bough migrate FILE` brings the file in; sessions can do more",
+        "session/context_too_large" => {
+            "`--max-tokens` shows the newest part, `bough compact` makes it smaller"
+        }
         "session/too_large" => "give less text, or keep it in a file and name the file",
         "session/storage" => {
             "check that the disk has free space and can be written, then run the command again"
@@ -162,6 +173,7 @@ mod tests {
             ServiceError::Unsupported { what: "be renamed" },
             ServiceError::Storage { reason: "r".into(), source: None },
             ServiceError::EmptyBatch,
+            ServiceError::ContextTooLarge { limit: 1 },
         ];
         for error in errors {
             let failed = CommandError::from(CallError::from(error));

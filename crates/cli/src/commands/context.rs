@@ -1,7 +1,10 @@
-use bough_service::api::MessageItem;
+use bough_service::api::{ContextItem, MessageItem};
+use bough_service::compaction::ContextStream;
+use bough_session::{EntryId, SessionId};
 use serde_json::json;
 
 use crate::app::App;
+use crate::backend::{Backend, service_failed};
 use crate::command_error::CommandResult;
 use crate::commands::print::print_item;
 use crate::output::{Line, Style};
@@ -45,27 +48,105 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
             Some(text) => Some(resolve::entry(backend, &session, text).await?),
             None => None,
         };
-        let context = backend.context(session.id(), leaf.as_ref(), args.max_tokens).await?;
-        let (size, window) = (context.tokens, context.window);
-        if app.output.is_json() {
-            return app.output.json(&json!({
-                "session_id": session.id(), "context": context, "tokens": size, "window": window,
-            }));
+        let shown = Shown { app, backend, session: session.id(), leaf: leaf.as_ref() };
+        if args.max_tokens.is_none()
+            && let Some(stream) = backend.context_stream(session.id(), leaf.as_ref()).await?
+        {
+            return if app.output.is_json() {
+                shown.stream_json(stream).await
+            } else {
+                shown.stream(stream, args.full).await
+            };
         }
-        for item in &context.messages {
-            let message = Some(item.message.clone());
-            let item = MessageItem { entry_id: item.entry_id.clone(), message, custom: None };
-            print_item(app, &item, args.full)?;
-        }
-        let messages = count(context.messages.len() as u64, "message", "messages");
-        let mut text = format!("{messages}, about {} tokens", tokens(size));
-        if let Some(window) = window {
-            text.push_str(&format!(" of {}", tokens(window)));
-        }
-        if context.left_out > 0 {
-            text.push_str("; older ones are left out");
-        }
-        app.output.line(Line::of(Style::Dim, text))
+        shown.within_budget(args.max_tokens, args.full).await
     })
     .await
+}
+
+/// The context that is shown.
+struct Shown<'a> {
+    app: &'a App,
+    backend: &'a Backend,
+    session: &'a SessionId,
+    leaf: Option<&'a EntryId>,
+}
+
+impl Shown<'_> {
+    /// Shows as many of the newest messages as fit; of a recorded session with compactions, all of them.
+    async fn within_budget(&self, max_tokens: Option<u64>, full: bool) -> CommandResult<()> {
+        let context = self.backend.context(self.session, self.leaf, max_tokens).await?;
+        let (tokens, window) = (context.tokens, context.window);
+        if self.app.output.is_json() {
+            return self.app.output.json(&json!({
+                "session_id": self.session, "context": context, "tokens": tokens, "window": window,
+            }));
+        }
+        context.messages.iter().try_for_each(|item| self.print(item, full))?;
+        let size = Size { messages: context.messages.len() as u64, tokens, window };
+        self.end(size, context.left_out > 0)
+    }
+
+    /// Prints the messages as they are read, so that a context of any length needs little memory.
+    async fn stream(&self, mut stream: ContextStream, full: bool) -> CommandResult<()> {
+        let mut messages = 0;
+        while let Some(items) = stream.next().await.map_err(service_failed)? {
+            messages += items.len() as u64;
+            items.iter().try_for_each(|item| self.print(item, full))?;
+        }
+        let size = Size { messages, tokens: stream.tokens(), window: self.window().await? };
+        self.end(size, false)
+    }
+
+    /// The same as JSON, with the members that [`ContextResponse`](bough_service::api::ContextResponse) has.
+    async fn stream_json(&self, mut stream: ContextStream) -> CommandResult<()> {
+        let window = self.window().await?;
+        let mut out = self.app.output.json_members();
+        out.member("session_id", self.session)?;
+        out.begin_object("context")?;
+        out.begin_list("messages")?;
+        while let Some(items) = stream.next().await.map_err(service_failed)? {
+            items.iter().try_for_each(|item| out.item(item))?;
+        }
+        out.end_list()?;
+        out.member("estimated_tokens", &stream.estimated_tokens())?;
+        out.member("tokens", &stream.tokens())?;
+        if let Some(window) = window {
+            out.member("window", &window)?;
+        }
+        out.member("left_out", &0)?;
+        out.end_object()?;
+        out.member("tokens", &stream.tokens())?;
+        out.member("window", &window)?;
+        out.finish()
+    }
+
+    /// The window of the session's model, as the service knows it: the least of the context names it too.
+    async fn window(&self) -> CommandResult<Option<u64>> {
+        Ok(self.backend.context(self.session, self.leaf, Some(0)).await?.window)
+    }
+
+    fn print(&self, item: &ContextItem, full: bool) -> CommandResult<()> {
+        let message = Some(item.message.clone());
+        let item = MessageItem { entry_id: item.entry_id.clone(), message, custom: None };
+        print_item(self.app, &item, full)
+    }
+
+    fn end(&self, size: Size, leaves_out: bool) -> CommandResult<()> {
+        let messages = count(size.messages, "message", "messages");
+        let mut text = format!("{messages}, about {} tokens", tokens(size.tokens));
+        if let Some(window) = size.window {
+            text.push_str(&format!(" of {}", tokens(window)));
+        }
+        if leaves_out {
+            text.push_str("; older ones are left out");
+        }
+        self.app.output.line(Line::of(Style::Dim, text))
+    }
+}
+
+/// How large a context is.
+struct Size {
+    messages: u64,
+    tokens: u64,
+    window: Option<u64>,
 }

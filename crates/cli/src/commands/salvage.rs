@@ -92,7 +92,8 @@ fn line(report: &SalvageReport) -> String {
     }
     let saved = count(report.saved, "record", "records");
     let rest = format!("{} reparented, {} left out", report.reparented, report.left_out);
-    format!("{}: saved {saved}, {rest}, {} places unreadable", report.id, report.damage.len())
+    let unreadable = count(report.damage.len() as u64, "place", "places");
+    format!("{}: saved {saved}, {rest}, {unreadable} unreadable", report.id)
 }
 
 /// There must be something to copy.

@@ -13,7 +13,6 @@ use bough_recorder::{
 };
 use bough_session::{
     Entry, EntryBody, FORMAT_PHI, ForeignBody, LoopEvent, LoopId, NewRecord, RawJson, Record,
-    estimate_text_tokens,
 };
 
 /// The field of an entry's origin that names its loop.
@@ -176,8 +175,6 @@ pub(super) struct BlockPlan {
     pub(super) summarised_turns: u64,
     /// Tokens of the context now, estimated.
     pub(super) tokens_before: u64,
-    /// Tokens of the context with the blocks, estimated.
-    pub(super) tokens_after: u64,
 }
 
 /// Decides which blocks to lay over the loops that lead to `loop_id`; `None` when they would make the context no smaller. Of
@@ -219,7 +216,6 @@ pub(super) fn plan_blocks(
         blocks,
         summarised_turns,
         tokens_before,
-        tokens_after,
     })
 }
 
@@ -262,9 +258,6 @@ impl BlockPlan {
 
     /// The same plan with a summary of somebody else's in the place of the lines.
     pub(super) fn with_summary(mut self, text: &str) -> Self {
-        let digest = estimate_text_tokens(&self.summary()) as u64;
-        let (after, own) = (self.tokens_after, estimate_text_tokens(text) as u64);
-        self.tokens_after = after.saturating_sub(digest).saturating_add(own);
         let mut text = Some(text);
         for part in self.blocks.iter_mut().filter_map(|(_, block)| block.keep_compacted.as_mut()) {
             let said_at = part.messages.first().map_or(0, RecordedMessage::timestamp);
@@ -272,6 +265,15 @@ impl BlockPlan {
             part.messages = summary.into_iter().collect();
         }
         self
+    }
+
+    /// The session with the blocks over its loops.
+    pub(super) fn laid_over(&self, session: &RecordedSession) -> RecordedSession {
+        let mut laid = session.clone();
+        for (loop_id, block) in &self.blocks {
+            laid.set_compaction_block(loop_id, Some(block.clone()));
+        }
+        laid
     }
 
     /// The records that lay the blocks over their loops.

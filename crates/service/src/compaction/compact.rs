@@ -26,7 +26,7 @@ pub(crate) async fn compact(
     let summary = given_summary(&request)?;
     let state = service.runtime().need(scope, &request.session_id).await?.state;
     check_leaf(&state, request.expected_leaf.as_deref())?;
-    let planner = Planner::new(service, scope, state, request.keep_recent_tokens);
+    let planner = Planner::new(service, state, request.keep_recent_tokens);
     let planned = planner.plan(request.only_if_due.unwrap_or(false)).await?;
     let mut answer = planner.answer(&planned, summary);
     match planned {
@@ -37,10 +37,10 @@ pub(crate) async fn compact(
             answer.entry_id = Some(entry);
             answer.written = true;
         }
-        Ok(Planned::Loops { plan, .. }) => {
+        Ok(Planned::Loops(loops)) => {
             let plan = match summary {
-                Some(text) => plan.with_summary(text),
-                None => plan,
+                Some(text) => loops.plan.with_summary(text),
+                None => loops.plan,
             };
             let records = plan.records(service.now_ms());
             append_blocks(service, scope, &planner.state, records).await?;
@@ -58,7 +58,7 @@ pub(crate) async fn undo_compaction(
 ) -> Result<UndoCompactionResponse, ServiceError> {
     let state = service.runtime().need(scope, &request.session_id).await?.state;
     check_leaf(&state, request.expected_leaf.as_deref())?;
-    let planner = Planner::new(service, scope, state, None);
+    let planner = Planner::new(service, state, None);
     let mut answer = UndoCompactionResponse {
         session_id: request.session_id,
         undone: None,

@@ -1,19 +1,21 @@
 //! The context of a session: its path as a model would be sent it, read from the end and no further than needed.
 
+use std::collections::HashSet;
+
 use bough_recorder::RecordedSession;
 use bough_session::{
-    Bookkeeping, Canonical, Conversation, Entry, EntryId, SessionId, SessionState,
-    context_to_format, context_view, estimate_tokens,
+    AgentMessage, Bookkeeping, Canonical, Conversation, Entry, EntryId, SessionId, SessionState,
+    context_to_format, context_view, estimate_tokens, json_bytes,
 };
 use bough_store::ReadStore;
 
-use super::blocks::with_blocks;
+use super::blocks::{loop_of, with_blocks};
 use super::path::PathItem;
 use super::planning::loop_of_newest;
-use super::tokens::context_tokens;
+use super::tokens::{context_tokens, context_tokens_since};
 use crate::api::{ContextItem, ContextRequest, ContextResponse, FormattedConversation};
 use crate::error::ServiceError;
-use crate::limits::SCAN_ENTRIES;
+use crate::limits::{CONTEXT_BYTES_MAX, CONTEXT_MESSAGE_OVERHEAD, SCAN_ENTRIES};
 use crate::rules::reading::{Direction, Walk, check_visible};
 use crate::runtime::Runtime;
 use crate::scope::Scope;
@@ -23,6 +25,16 @@ pub(crate) async fn context(
     service: &Service,
     scope: &Scope,
     request: ContextRequest,
+) -> Result<ContextResponse, ServiceError> {
+    context_within(service, scope, request, CONTEXT_BYTES_MAX).await
+}
+
+/// The context, if its messages have no more than so many bytes.
+async fn context_within(
+    service: &Service,
+    scope: &Scope,
+    request: ContextRequest,
+    bytes_max: usize,
 ) -> Result<ContextResponse, ServiceError> {
     let runtime = service.runtime();
     let (store, session) = (&*runtime.store, &request.session_id);
@@ -36,13 +48,19 @@ pub(crate) async fn context(
     let reach = Reach {
         budget: budget.filter(|_| recorded.is_none()),
         has_no_compaction: state.compactions == Some(0),
+        // Blocks shorten a path only after it was read.
+        bytes_max: if recorded.is_some() { usize::MAX } else { bytes_max },
     };
     let mut end = PathEnd::read(store, session, request.from_entry_id, reach).await?;
-    let counted = counted_tokens(&end.entries, recorded.as_ref()).filter(|_| budget.is_none());
     if let Some(recorded) = &recorded {
         end.entries = with_blocks(end.entries, recorded, end.is_whole);
     }
+    let counted = counted_tokens(&end.entries, recorded.as_ref()).filter(|_| budget.is_none());
     let view = context_view(&end.entries, budget);
+    let sizes = view.items.iter().map(|item| message_bytes(&item.message));
+    if sizes.fold(0, usize::saturating_add) > bytes_max {
+        return Err(ServiceError::ContextTooLarge { limit: bytes_max });
+    }
     let conversation = request
         .format
         .map(|format| formatted(context_to_format(&view, &end.entries, format, &state.streams)));
@@ -61,21 +79,53 @@ pub(crate) async fn context(
     })
 }
 
+/// What a message takes in memory and in an answer, about.
+fn message_bytes(message: &AgentMessage) -> usize {
+    json_bytes(message).saturating_add(CONTEXT_MESSAGE_OVERHEAD)
+}
+
 fn formatted(conversation: Conversation) -> FormattedConversation {
     let Conversation { system, messages, losses } = conversation;
     FormattedConversation { system, messages, losses }
 }
 
-/// The tokens of a path as its newest answer reported them. `None` if a block lies over the loop at its end: the reports of
-/// that loop are from before the block.
+/// The tokens of a path, to which blocks were applied, as its newest answer reported them. `None` if the only reports are from
+/// before a block.
 fn counted_tokens(path: &[Entry], recorded: Option<&RecordedSession>) -> Option<u64> {
-    let at_end = recorded.zip(loop_of_newest(path.iter().rev()));
-    let at_end = at_end.and_then(|(session, loop_id)| session.get_loop(loop_id));
+    let items: Vec<PathItem> = path.iter().map(PathItem::of_entry).collect();
+    let Some(session) = recorded else { return Some(context_tokens(&items)) };
+    let at_end = loop_of_newest(path.iter().rev()).and_then(|id| session.get_loop(id));
     if at_end.is_some_and(|found| found.compaction_block.is_some()) {
         return None;
     }
-    let items: Vec<PathItem> = path.iter().map(PathItem::of_entry).collect();
-    Some(context_tokens(&items))
+    let loops: HashSet<&str> =
+        path.iter().filter_map(|entry| loop_of(entry.origin.as_ref())).collect();
+    let blocks = loops.iter().filter_map(|id| session.get_loop(id)?.compaction_block.as_ref());
+    let newest = blocks.map(|block| block.created_at.unix_ms()).max();
+    let before = path.iter().rposition(|entry| Some(entry.timestamp) <= newest);
+    Some(context_tokens_since(&items, before.map_or(0, |at| at + 1)))
+}
+
+/// The path of a recorded session, for what its context would be with other blocks.
+pub(super) struct LoopPath(PathEnd);
+
+impl LoopPath {
+    /// Reads the path to a leaf.
+    pub(super) async fn read(
+        store: &dyn ReadStore,
+        session: &SessionId,
+        leaf: Option<EntryId>,
+    ) -> Result<Self, ServiceError> {
+        let reach = Reach { budget: None, has_no_compaction: false, bytes_max: usize::MAX };
+        Ok(Self(PathEnd::read(store, session, leaf, reach).await?))
+    }
+
+    /// How many tokens the context has, with the blocks of this session: what [`context`] answers.
+    pub(super) fn tokens(&self, session: &RecordedSession) -> u64 {
+        let path = with_blocks(self.0.entries.clone(), session, self.0.is_whole);
+        let estimated = || context_view(&path, None).tokens as u64;
+        counted_tokens(&path, Some(session)).unwrap_or_else(estimated)
+    }
 }
 
 /// The recorder's view of a session, where a compaction block lies over one of its loops.
@@ -100,6 +150,8 @@ struct Reach {
     budget: Option<usize>,
     /// Whether the session is known to have no compaction, so that nothing older than the budget matters.
     has_no_compaction: bool,
+    /// How many bytes the messages may have.
+    bytes_max: usize,
 }
 
 /// The end of a path, as far back as a context needs it.
@@ -112,6 +164,7 @@ struct PathEnd {
     /// Whether the path was read to its root.
     is_whole: bool,
     tokens: usize,
+    bytes: usize,
     is_full: bool,
     kept_from: Option<EntryId>,
 }
@@ -143,6 +196,9 @@ impl PathEnd {
             if end.is_full && reach.has_no_compaction {
                 break;
             }
+            if !end.is_full && end.bytes > reach.bytes_max {
+                return Err(ServiceError::ContextTooLarge { limit: reach.bytes_max });
+            }
         }
         end.entries.reverse();
         Ok(end)
@@ -159,7 +215,10 @@ impl PathEnd {
         if self.is_full && !is_compaction {
             self.left_out += u64::from(message.is_some());
         } else {
-            self.tokens += message.map_or(0, |message| estimate_tokens(&message));
+            if let Some(message) = message {
+                self.tokens += estimate_tokens(&message);
+                self.bytes = self.bytes.saturating_add(message_bytes(&message));
+            }
             self.entries.push(entry);
         }
         is_first_kept

@@ -95,15 +95,13 @@ pub(super) fn plan(path: &[PathItem], keep_recent_tokens: u64) -> Result<Plan, N
 }
 
 impl Plan {
-    /// Tokens of the context with a summary, estimated from what the summary makes smaller: at least what the new
-    /// context is estimated at, because a model may have reported less than the estimate of what is left out.
+    /// Tokens of the context with a summary. It is an estimate, as the context will be until the next answer reports it:
+    /// what was reported before a compaction does not count after it.
     pub(super) fn tokens_after(&self, path: &[PathItem], summary: &str) -> u64 {
         let mut entries: Vec<Entry> = path.iter().map(entry_of).collect();
-        let before = context_view(&entries, None).tokens as u64;
         let body = EntryBody::Custom(self.entry(summary.to_owned()).to_payload());
         entries.push(Entry::new(EntryId::from_stored(""), None, 0, body));
-        let after = context_view(&entries, None).tokens as u64;
-        self.tokens_before.saturating_add(after).saturating_sub(before).max(after)
+        context_view(&entries, None).tokens as u64
     }
 
     /// The entry that carries the compaction out.

@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use bough_session::{Entry, EntryId, SessionId, SessionState};
+use bough_recorder::RecordedSession;
+use bough_session::{Bookkeeping, Entry, EntryId, SessionId, SessionState};
 use bough_store::StoredEntry;
 
 use super::blocks::{BlockPlan, loop_of, plan_blocks};
-use super::context::context;
+use super::context::LoopPath;
 use super::cut::{NothingToCompact, Plan, plan};
 use super::digest::digest;
 use super::path::PathItem;
 use super::tokens::{context_tokens, reported_tokens};
 use super::transcript::summariser_input;
 use super::{CompactionSettings, Files};
-use crate::api::{CompactionResponse, ContextRequest, PlanCompactionRequest};
+use crate::api::{CompactionResponse, PlanCompactionRequest};
 use crate::error::ServiceError;
 use crate::limits::SCAN_ENTRIES;
 use crate::rules::reading::{Direction, Walk};
@@ -27,7 +28,7 @@ pub(crate) async fn plan_compaction(
     request: PlanCompactionRequest,
 ) -> Result<CompactionResponse, ServiceError> {
     let state = service.runtime().need(scope, &request.session_id).await?.state;
-    let planner = Planner::new(service, scope, state, request.keep_recent_tokens);
+    let planner = Planner::new(service, state, request.keep_recent_tokens);
     let planned = planner.plan(request.only_if_due.unwrap_or(false)).await?;
     let mut answer = planner.answer(&planned, None);
     if request.include_conversation == Some(true) {
@@ -39,7 +40,6 @@ pub(crate) async fn plan_compaction(
 /// Plans the compaction of a session as it was when its state was read.
 pub(super) struct Planner<'a> {
     service: &'a Service,
-    scope: &'a Scope,
     runtime: Arc<Runtime>,
     pub(super) state: Arc<SessionState>,
     settings: Arc<CompactionSettings>,
@@ -58,9 +58,18 @@ pub(super) enum PathRead {
 /// What would be summarised.
 pub(super) enum Planned {
     /// Entries of a path.
-    Path { path: Vec<PathItem>, plan: Plan },
+    Path { path: Vec<PathItem>, plan: Box<Plan> },
     /// Turns of recorded loops.
-    Loops { plan: BlockPlan, conversation: String },
+    Loops(Box<LoopsPlan>),
+}
+
+/// What would be summarised of recorded loops.
+pub(super) struct LoopsPlan {
+    pub(super) plan: BlockPlan,
+    /// The text of what is summarised.
+    conversation: String,
+    path: LoopPath,
+    session: RecordedSession,
 }
 
 /// Why nothing would be.
@@ -74,14 +83,12 @@ pub(super) struct Nothing {
 impl<'a> Planner<'a> {
     pub(super) fn new(
         service: &'a Service,
-        scope: &'a Scope,
         state: Arc<SessionState>,
         keep_recent_tokens: Option<u64>,
     ) -> Self {
         let settings = service.settings().compaction;
         Self {
             service,
-            scope,
             runtime: service.runtime(),
             keep_recent_tokens: keep_recent_tokens.unwrap_or(settings.keep_recent_tokens),
             window: settings.windows.of_session(&state.details()),
@@ -109,7 +116,7 @@ impl<'a> Planner<'a> {
             return Ok(Err(self.nothing(NothingToCompact::Fits, tokens, true)));
         }
         Ok(match plan(&path, self.keep_recent_tokens) {
-            Ok(plan) => Ok(Planned::Path { path, plan }),
+            Ok(plan) => Ok(Planned::Path { path, plan: Box::new(plan) }),
             Err(reason) => Err(self.nothing(reason, tokens, only_if_due)),
         })
     }
@@ -122,9 +129,12 @@ impl<'a> Planner<'a> {
         let mut path: Vec<PathItem> = Vec::new();
         let Some(leaf) = self.state.leaf.clone() else { return Ok(PathRead::Entries(path)) };
         let (store, session) = (&*self.runtime.store, &self.state.session_id);
-        let mut walk = Walk::new(store, session, Direction::NewestFirst).ending_at(Some(leaf));
-        while let Some(entries) = walk.next(SCAN_ENTRIES).await? {
+        let walk = Walk::new(store, session, Direction::NewestFirst).with_hidden();
+        let mut walk = walk.ending_at(Some(leaf));
+        let mut first_kept = None;
+        while let Some(mut entries) = walk.next(SCAN_ENTRIES).await? {
             let is_end = path.is_empty();
+            entries.retain(|stored| counts(&stored.entry, &mut first_kept));
             if is_end && let Some(loop_id) = self.loop_at_end(&entries).await? {
                 return Ok(PathRead::InLoop(loop_id));
             }
@@ -145,30 +155,24 @@ impl<'a> Planner<'a> {
         loop_id: &str,
         only_if_due: bool,
     ) -> Result<Result<Planned, Nothing>, ServiceError> {
-        let session = self.state.session_id.clone();
-        let request = ContextRequest {
-            session_id: session,
-            from_entry_id: self.state.leaf.clone(),
-            max_tokens: None,
-            format: None,
-        };
-        let tokens = context(self.service, self.scope, request).await?.tokens;
+        let (store, session) = (&*self.runtime.store, &self.state.session_id);
+        let path = LoopPath::read(store, session, self.state.leaf.clone()).await?;
+        let recorded = &self.runtime.recorded;
+        let tokens = recorded.read(store, session, |session| session.map(|now| path.tokens(now)));
+        let tokens = tokens.await?.unwrap_or_default();
         if only_if_due && !self.is_due(tokens) {
             return Ok(Err(self.nothing(NothingToCompact::Fits, tokens, true)));
         }
         let (keep, now_ms) = (self.keep_recent_tokens, self.service.now_ms());
-        let (store, session) = (&*self.runtime.store, &self.state.session_id);
-        let planned = self.runtime.recorded.read(store, session, |session| {
+        let planned = recorded.read(store, session, |session| {
             let session = session?;
-            let mut plan = plan_blocks(session, loop_id, keep, now_ms)?;
-            let saved = plan.tokens_before.saturating_sub(plan.tokens_after);
-            plan.tokens_before = tokens;
-            // At least the estimate: a model may have reported less than the estimate of what is left out.
-            plan.tokens_after = tokens.saturating_sub(saved).max(plan.tokens_after);
-            Some(Planned::Loops { conversation: plan.summarised_text(session), plan })
+            let plan =
+                BlockPlan { tokens_before: tokens, ..plan_blocks(session, loop_id, keep, now_ms)? };
+            let conversation = plan.summarised_text(session);
+            Some(LoopsPlan { plan, conversation, path, session: session.clone() })
         });
         let nothing = || self.nothing(NothingToCompact::AllIsRecent, tokens, only_if_due);
-        Ok(planned.await?.ok_or_else(nothing))
+        Ok(planned.await?.map(|plan| Planned::Loops(Box::new(plan))).ok_or_else(nothing))
     }
 
     /// The recorded loop that the newest message of a path belongs to.
@@ -202,7 +206,7 @@ impl<'a> Planner<'a> {
         };
         match planned {
             Ok(Planned::Path { path, plan }) => describe_path(&mut answer, path, plan, summary),
-            Ok(Planned::Loops { plan, .. }) => describe_loops(&mut answer, plan, summary),
+            Ok(Planned::Loops(loops)) => describe_loops(&mut answer, loops, summary),
             Err(nothing) => {
                 answer.reason = Some(nothing.reason);
                 answer.nothing_to_do = Some(nothing.sentence());
@@ -230,6 +234,17 @@ impl<'a> Planner<'a> {
     }
 }
 
+/// Whether an entry, of a path that is read from its end, counts for a compaction: hidden ones do not, except as the first
+/// that the newest compaction kept.
+fn counts(entry: &Entry, first_kept: &mut Option<EntryId>) -> bool {
+    if first_kept.is_none()
+        && let Some(Bookkeeping::Compaction(compaction)) = entry.bookkeeping()
+    {
+        *first_kept = Some(compaction.first_kept_entry_id);
+    }
+    !entry.is_hidden() || first_kept.as_ref() == Some(&entry.id)
+}
+
 /// The loop that the newest message was recorded in.
 pub(super) fn loop_of_newest<'a>(
     mut newest_first: impl Iterator<Item = &'a Entry>,
@@ -242,7 +257,7 @@ impl Planned {
     fn conversation(&self) -> String {
         match self {
             Self::Path { path, plan } => summariser_input(path, plan),
-            Self::Loops { conversation, .. } => conversation.clone(),
+            Self::Loops(loops) => loops.conversation.clone(),
         }
     }
 }
@@ -309,17 +324,17 @@ fn describe_path(
     answer.files = plan.files.clone();
 }
 
-fn describe_loops(answer: &mut CompactionResponse, plan: &BlockPlan, summary: Option<&str>) {
+fn describe_loops(answer: &mut CompactionResponse, loops: &LoopsPlan, summary: Option<&str>) {
     let with_summary;
     let plan = match summary {
         Some(text) => {
-            with_summary = plan.clone().with_summary(text);
+            with_summary = loops.plan.clone().with_summary(text);
             &with_summary
         }
-        None => plan,
+        None => &loops.plan,
     };
     answer.tokens_before = Some(plan.tokens_before);
-    answer.tokens_after = Some(plan.tokens_after);
+    answer.tokens_after = Some(loops.path.tokens(&plan.laid_over(&loops.session)));
     answer.summary = Some(plan.summary());
     answer.loops = plan.blocks.iter().map(|(loop_id, _)| loop_id.clone()).collect();
     answer.summarised_turns = plan.summarised_turns;

@@ -249,7 +249,7 @@ impl<'a> Walk<'a> {
     }
 
     /// On from this entry of the path.
-    fn after(mut self, entry: Option<EntryId>) -> Self {
+    pub(crate) fn after(mut self, entry: Option<EntryId>) -> Self {
         self.at = entry;
         self
     }
@@ -269,6 +269,11 @@ impl<'a> Walk<'a> {
         let mut entries = page.entries;
         entries.retain(|stored| self.shows_hidden || !stored.entry.is_hidden());
         Ok(Some(entries))
+    }
+
+    /// Whether all of it was read.
+    pub(crate) const fn has_ended(&self) -> bool {
+        self.ended
     }
 
     fn start(&self) -> PathStart<EntryId> {

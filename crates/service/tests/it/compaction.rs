@@ -3,15 +3,23 @@
 use std::sync::Arc;
 
 use bough_recorder::{AgentEnd, AgentEvent, AgentStart, RecordedMessage, Timestamp};
-use bough_service::compaction::CompactionSettings;
+use bough_service::compaction::{CompactionSettings, ContextStream};
+use bough_service::limits::{CONTEXT_BYTES_MAX, CONTEXT_MESSAGE_OVERHEAD, SCAN_ENTRIES};
 use bough_service::{Right, Scope, Settings};
+use bough_session::SessionId;
+use bough_session::limits::MESSAGE_BYTES_MAX;
 use serde_json::{Value, json};
 
-use crate::common::{TestService, object};
+use crate::common::{TestService, object, stores};
 
 on_every_store!(
     a_conversation_is_planned_compacted_and_restored,
     a_context_is_not_said_to_be_smaller_than_its_estimate,
+    a_plan_says_what_the_context_says_whatever_answers_reported,
+    a_plan_begins_where_the_context_does_behind_a_hidden_entry,
+    a_recorded_session_has_the_size_that_its_compaction_printed,
+    a_report_from_before_a_block_does_not_count_after_it,
+    a_context_is_streamed_as_it_is_answered,
     a_compaction_that_others_wrote_after_is_undone_by_an_entry,
     the_turns_of_a_recorded_session_are_planned_compacted_and_restored,
     a_stale_leaf_is_a_conflict_and_changes_nothing,
@@ -116,6 +124,142 @@ async fn a_context_is_not_said_to_be_smaller_than_its_estimate(bed: TestService)
     let done = bed.ok("session::compact", request).await;
     assert_eq!(number(&done, "tokens_before"), 10);
     assert_eq!(context(&bed, &id).await["tokens"], done["tokens_after"]);
+}
+
+/// The answer counts what the model was sent beside the messages, such as its tools.
+fn answer_of(input: u64) -> Value {
+    json!({
+        "role": "assistant", "content": [{"type": "text", "text": "Done."}], "provider": "p", "model": "m",
+        "stop_reason": "end", "timestamp": 1, "usage": {"input": input, "output": 1},
+    })
+}
+
+async fn a_plan_says_what_the_context_says_whatever_answers_reported(bed: TestService) {
+    let id = conversation(&bed).await;
+    bed.ok("session::append", json!({"session_id": id, "message": answer_of(900)})).await;
+    let request = json!({"session_id": id, "keep_recent_tokens": 25, "digest": true});
+    let planned = plan(&bed, json!({"session_id": id, "keep_recent_tokens": 25})).await;
+    assert_eq!(planned["tokens_before"], 901);
+    assert_eq!(context(&bed, &id).await["tokens"], 901);
+    let done = bed.ok("session::compact", request).await;
+    assert_eq!(done["tokens_after"], planned["tokens_after"]);
+    assert_eq!(context(&bed, &id).await["tokens"], done["tokens_after"]);
+}
+
+async fn a_plan_begins_where_the_context_does_behind_a_hidden_entry(bed: TestService) {
+    let id = conversation(&bed).await;
+    let request = json!({"session_id": id, "keep_recent_tokens": 25, "digest": true});
+    let done = bed.ok("session::compact", request.clone()).await;
+    let hidden = json!({"session_id": id, "entry_ids": [done["first_kept_entry_id"]]});
+    bed.ok("session::hide-entries", hidden).await;
+    bed.say(&id, "and on").await;
+    let planned = plan(&bed, json!({"session_id": id, "keep_recent_tokens": 1})).await;
+    assert_eq!(planned["tokens_before"], context(&bed, &id).await["tokens"]);
+    let done = bed.ok("session::compact", request).await;
+    assert_eq!(context(&bed, &id).await["tokens"], done["tokens_after"]);
+}
+
+async fn a_recorded_session_has_the_size_that_its_compaction_printed(bed: TestService) {
+    recorded(&bed).await;
+    for summary in [json!({"digest": true}), json!({"summary": "They talked.\nFor long."})] {
+        let mut request = json!({"session_id": "s", "keep_recent_tokens": 300});
+        let planned = plan(&bed, request.clone()).await;
+        assert_eq!(planned["tokens_before"], context(&bed, "s").await["tokens"]);
+        request.as_object_mut().unwrap().extend(object(summary));
+        let done = bed.ok("session::compact", request).await;
+        assert_eq!(context(&bed, "s").await["tokens"], done["tokens_after"]);
+        bed.ok("session::undo-compaction", json!({"session_id": "s"})).await;
+    }
+}
+
+/// The answer of the last loop reported the context of before.
+async fn a_report_from_before_a_block_does_not_count_after_it(bed: TestService) {
+    recorded(&bed).await;
+    let usage = json!({"input": 5_000, "output": 1, "cache_read": 0, "cache_write": 0,
+        "reasoning": 0, "total_tokens": 5_001});
+    let answer = json!({"role": "assistant", "model": "m", "provider": "p", "timestamp": 3,
+        "stopReason": "stop", "usage": usage, "content": [{"type": "text", "text": "Done."}]});
+    let question =
+        json!({"role": "user", "timestamp": 3, "content": [{"type": "text", "text": "More?"}]});
+    let start = json!({"type": "AgentStart", "agent_id": "agent", "session_id": "s",
+        "loop_id": "s.m.2", "parent_loop_id": LOOP, "continuation_kind": "Default",
+        "timestamp": "2023-11-14T22:13:23Z", "metadata": null, "config_snapshot": null});
+    let end = json!({"type": "AgentEnd", "loop_id": "s.m.2", "messages": [question, answer],
+        "timestamp": "2023-11-14T22:13:24Z", "usage": usage, "rejection": null});
+    bed.ok("session::record", json!({"events": [start, end], "finish": true})).await;
+    assert_eq!(context(&bed, "s").await["tokens"], 5_001);
+    bed.tick(3_600_000);
+    let request = json!({"session_id": "s", "keep_recent_tokens": 300, "digest": true});
+    let done = bed.ok("session::compact", request).await;
+    assert_eq!(done["written"], json!(true));
+    assert_eq!(context(&bed, "s").await["tokens"], done["tokens_after"]);
+    bed.say("s", "and on").await;
+    let later = context(&bed, "s").await;
+    assert_eq!(later["tokens"], later["estimated_tokens"], "there is no newer report");
+}
+
+async fn a_context_is_streamed_as_it_is_answered(bed: TestService) {
+    let id = conversation(&bed).await;
+    same_in_parts(&bed, &id).await;
+    bed.ok("session::append", json!({"session_id": id, "message": answer_of(900)})).await;
+    for number in 0..SCAN_ENTRIES {
+        bed.say(&id, &format!("and {number}")).await;
+    }
+    same_in_parts(&bed, &id).await;
+    let request = json!({"session_id": id, "keep_recent_tokens": 25, "digest": true});
+    let done = bed.ok("session::compact", request).await;
+    same_in_parts(&bed, &id).await;
+    let hidden = json!({"session_id": id, "entry_ids": [done["first_kept_entry_id"]]});
+    bed.ok("session::hide-entries", hidden).await;
+    bed.say(&id, "and on").await;
+    same_in_parts(&bed, &id).await;
+    same_in_parts(&bed, &bed.create(json!({})).await).await;
+}
+
+/// A context that is read in parts has the messages and the sizes of the one that is answered at once.
+async fn same_in_parts(bed: &TestService, id: &str) {
+    let whole = context(bed, id).await;
+    let session = SessionId::from_stored(id);
+    let stream = ContextStream::open(bed.service.store(), &session, None).await.unwrap();
+    let mut stream = stream.expect("a session without loops");
+    let mut messages = Vec::new();
+    while let Some(items) = stream.next().await.unwrap() {
+        assert!(items.len() <= SCAN_ENTRIES);
+        messages.extend(items);
+    }
+    assert_eq!(serde_json::to_value(messages).unwrap(), whole["messages"]);
+    assert_eq!(json!(stream.tokens()), whole["tokens"]);
+    assert_eq!(json!(stream.estimated_tokens()), whole["estimated_tokens"]);
+}
+
+#[tokio::test]
+async fn a_context_beyond_its_bound_is_refused_with_the_ways_out() {
+    let bed = TestService::on(&stores::memory()).await;
+    let id = bed.create(json!({})).await;
+    let message_bytes = MESSAGE_BYTES_MAX / 2;
+    for _ in 0..CONTEXT_BYTES_MAX / message_bytes {
+        bed.say(&id, &"x".repeat(message_bytes - 2 * CONTEXT_MESSAGE_OVERHEAD)).await;
+    }
+    assert!(context(&bed, &id).await["messages"].is_array());
+    bed.say(&id, &"x".repeat(message_bytes)).await;
+    let refused = bed.call("session::context", json!({"session_id": id})).await.unwrap_err();
+    assert_eq!((refused.code(), refused.http_status()), ("session/context_too_large", 413));
+    assert!(refused.hint().contains("max_tokens"), "{}", refused.hint());
+    let request = json!({"session_id": id, "max_tokens": message_bytes / 2});
+    let newest = bed.ok("session::context", request).await;
+    assert!(!newest["messages"].as_array().unwrap().is_empty(), "a budget shows the newest part");
+    streams_all(&bed, &id).await;
+}
+
+async fn streams_all(bed: &TestService, id: &str) {
+    let session = SessionId::from_stored(id);
+    let stream = ContextStream::open(bed.service.store(), &session, None).await.unwrap();
+    let mut stream = stream.unwrap();
+    let mut messages = 0;
+    while let Some(items) = stream.next().await.unwrap() {
+        messages += items.len();
+    }
+    assert_eq!(messages, CONTEXT_BYTES_MAX / (MESSAGE_BYTES_MAX / 2) + 1);
 }
 
 async fn a_compaction_that_others_wrote_after_is_undone_by_an_entry(bed: TestService) {

@@ -1,8 +1,9 @@
 //! What a model would be sent.
 
 use bough_session::{
-    Bookkeeping, BranchSummary, Compaction, ContextKind, Entry, EntryId, FORMAT_PI, ForeignBody,
-    ModelChange, RawJson, ThinkingLevelChange, UsageByModel, context_view, estimate_text_tokens,
+    Bookkeeping, BranchSummary, Compaction, ContextItem, ContextKind, ContextOutline, Entry,
+    EntryId, FORMAT_PI, ForeignBody, ModelChange, RawJson, ThinkingLevelChange, UsageByModel,
+    context_view, estimate_text_tokens,
 };
 use bough_session::{EntryBody, Usage};
 
@@ -36,6 +37,25 @@ fn check(path: &[Entry], budget: Option<usize>, expected: &[&str]) {
     assert_eq!(ids, expected);
     let sum: usize = view.items.iter().map(|item| item.tokens).sum();
     assert_eq!(view.tokens, sum);
+    check_outline(path);
+}
+
+/// A context that is made item by item is the same.
+#[track_caller]
+fn check_outline(path: &[Entry]) {
+    let mut outline = ContextOutline::default();
+    for entry in path.iter().rev() {
+        outline.add(entry);
+        if outline.is_complete() {
+            break;
+        }
+    }
+    let begin = outline.begin().map(|id| path.iter().position(|entry| entry.id == *id).unwrap());
+    let rest = path[begin.unwrap_or(0)..].iter().filter_map(|entry| outline.item(entry));
+    let items: Vec<ContextItem> = outline.first_items().into_iter().chain(rest).collect();
+    let view = context_view(path, None);
+    assert_eq!(items, view.items);
+    assert_eq!(outline.tokens(), view.tokens);
 }
 
 #[test]
@@ -207,6 +227,9 @@ fn edits_of_pi_change_what_is_sent_and_the_last_one_counts() {
     assert_eq!(path[1].message().unwrap().text(), "b", "what is stored stays");
     path.push(edit("e3", "a", r#"{"content":[{"type":"text","text":"back"}]}"#));
     assert_eq!(context_view(&path, None).items[0].message.text(), "back");
+    check_outline(&path);
+    path.insert(2, compaction("k", "b"));
+    check_outline(&path);
 }
 
 #[test]
