@@ -7,6 +7,8 @@ pub const ENTRY: &str = "entry";
 pub const REVISION: &str = "rev";
 /// Hides an entry from every read.
 pub const REMOVED: &str = "removed";
+/// Says who redacted an entry, and hides it as [`REMOVED`] does. The content is gone from its frames.
+pub const REDACTED: &str = "redacted";
 /// Moves the active leaf to `target`, or to nothing.
 pub const LEAF: &str = "leaf";
 /// Announces that steps of a stream of `target` may follow outside of the log.
@@ -15,3 +17,9 @@ pub const STREAM: &str = "stream";
 pub const TOMBSTONE: &str = "tomb";
 /// The deletion was undone.
 pub const RESTORED: &str = "restored";
+
+/// Whether a record of this kind hides its target from every read.
+#[must_use]
+pub fn hides_target(kind: &str) -> bool {
+    matches!(kind, REMOVED | REDACTED)
+}
