@@ -10,8 +10,8 @@ use crate::limits;
 /// The entries that must be there for a record to make sense. What a record of a kind that the log does
 /// not know is about is its owner's business.
 pub(crate) fn links<'a>(record: &'a Envelope<'_>) -> impl Iterator<Item = &'a str> {
-    let is_known =
-        matches!(&*record.kind, kind::REVISION | kind::REMOVED | kind::LEAF | kind::STREAM);
+    let is_known = kind::hides_target(&record.kind)
+        || matches!(&*record.kind, kind::REVISION | kind::LEAF | kind::STREAM);
     let target = record.target.iter().filter(move |_| is_known);
     record.parent.iter().chain(target).map(|id| &**id)
 }

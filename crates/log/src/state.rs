@@ -213,7 +213,7 @@ impl<F: Fold> LogState<F> {
 
     /// The record of the entry that a revision changes or a removal hides: reading the entry reads both records.
     fn revised_entry(&self, record: &Envelope<'_>) -> Result<Option<u64>> {
-        let changes_entry = matches!(&*record.kind, kind::REVISION | kind::REMOVED);
+        let changes_entry = record.kind == kind::REVISION || kind::hides_target(&record.kind);
         match record.target.as_deref().filter(|_| changes_entry) {
             Some(target) => self.find(target),
             None => Ok(None),

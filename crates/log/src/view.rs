@@ -117,7 +117,7 @@ impl<'a, F: Fold> View<'a, F> {
             return Ok(false);
         }
         let row = self.state.rows.get(newest)?;
-        self.files.frame(&row, |frame| frame.header.kind == kind::REMOVED)
+        self.files.frame(&row, |frame| kind::hides_target(&frame.header.kind))
     }
 
     /// Reads entries with their newest revisions.

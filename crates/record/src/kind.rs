@@ -9,6 +9,8 @@ pub const ENTRY: &str = "entry";
 pub const REVISION: &str = "rev";
 /// Hides an entry from every read.
 pub const REMOVED: &str = "removed";
+/// Says who redacted an entry, and hides it as [`REMOVED`] does. The content is gone from its frames.
+pub const REDACTED: &str = "redacted";
 /// Moves the active leaf to `target`, or to nothing.
 pub const LEAF: &str = "leaf";
 /// Announces that steps of a stream of `target` may follow outside of the log.
@@ -25,4 +27,10 @@ pub(crate) fn into_owned(kind: Cow<'_, str>) -> Cow<'static, str> {
         Some(known) => Cow::Borrowed(known),
         None => Cow::Owned(kind.into_owned()),
     }
+}
+
+/// Whether a record of this kind hides its target from every read.
+#[must_use]
+pub fn hides_target(kind: &str) -> bool {
+    matches!(kind, REMOVED | REDACTED)
 }

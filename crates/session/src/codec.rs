@@ -10,6 +10,7 @@
 //! | `streaming` | | | | `entry`: the message that the next record adds streams until a `rev` of it has `finish` |
 //! | `rev` | | | the entry | `from`, one of `append`, `edit`, `content`; then `details?`, `origin?`, `finish?` |
 //! | `removed` | | | the hidden entry | `message?` (when it was one), `preview?` (when the session's preview was its beginning) |
+//! | `redacted` | | | the redacted entry | those of `removed`, `hidden?` (when a record hid it before); then who, when and why. It is read as a `removed` record and given back byte for byte |
 //! | `leaf` | | | the new leaf, absent for none | `{}` |
 //! | `loop` | | | | `loop`, `phase?`, `entry?`, `event` |
 //! | `kv` | | | | `key`, `version`, `created_at?` (when it is not the record's time), `request?`, `value?` (absent: the key is taken away) |
@@ -231,10 +232,13 @@ fn decode_known(stored: &Envelope<'_>) -> Option<(Record, bool)> {
     let target = || stored.target.as_deref().map(EntryId::from_stored);
     let record = match &*stored.kind {
         "meta" => Record::Meta(decode_meta(&mut fields)?),
+        // The frame was redacted, and nothing of the entry was kept but its place in the tree.
+        "entry" if fields.0.is_empty() => Record::Entry(emptied_entry(stored)?),
         "entry" => Record::Entry(decode_entry(stored, &mut fields)?),
         "rev" => Record::Revision(decode_revision(target()?, stored.revision?, &mut fields)?),
         "streaming" => Record::Streaming(fields.need("entry")?),
         kind::REMOVED => Record::Removed(decode_removal(target()?, &mut fields)?),
+        kind::REDACTED => Record::Removed(decode_redaction(target()?, &mut fields)?),
         "leaf" => Record::Leaf(target()),
         "loop" => Record::Loop(decode_loop(&mut fields)?),
         "kv" => Record::Document(decode_document(&mut fields)?),
@@ -242,7 +246,8 @@ fn decode_known(stored: &Envelope<'_>) -> Option<(Record, bool)> {
         "restored" => Record::Restored,
         _ => return None,
     };
-    Some((record, fields.0.is_empty() && !empty))
+    let is_redaction = stored.kind == kind::REDACTED;
+    Some((record, fields.0.is_empty() && !empty && !is_redaction))
 }
 
 fn decode_meta(fields: &mut Fields<'_>) -> Option<MetaChange> {
@@ -290,6 +295,12 @@ fn decode_entry(stored: &Envelope<'_>, fields: &mut Fields<'_>) -> Option<Entry>
     })
 }
 
+fn emptied_entry(stored: &Envelope<'_>) -> Option<Entry> {
+    let id = EntryId::from_stored(stored.id.as_deref()?);
+    let parent = stored.parent.as_deref().map(EntryId::from_stored);
+    Some(Entry::hidden(id, parent, stored.at_ms))
+}
+
 fn decode_revision(entry_id: EntryId, to: u64, fields: &mut Fields<'_>) -> Option<Revision> {
     Some(Revision {
         entry_id,
@@ -308,6 +319,12 @@ fn decode_removal(entry_id: EntryId, fields: &mut Fields<'_>) -> Option<Removal>
         is_message: fields.get("message")?.unwrap_or(false),
         is_preview: fields.get("preview")?.unwrap_or(false),
     })
+}
+
+/// A redaction hides its entry. `None` if the entry was hidden before, so that nothing counts it twice.
+fn decode_redaction(entry_id: EntryId, fields: &mut Fields<'_>) -> Option<Removal> {
+    let was_hidden = fields.get("hidden")?.unwrap_or(false);
+    if was_hidden { None } else { decode_removal(entry_id, fields) }
 }
 
 fn decode_loop(fields: &mut Fields<'_>) -> Option<LoopEvent> {

@@ -81,6 +81,10 @@ pub enum EntryBody {
 /// The type of an entry that was hidden.
 const HIDDEN_TYPE: &str = "bough.hidden";
 
+fn hidden_body() -> EntryBody {
+    EntryBody::Custom(CustomPayload { custom_type: HIDDEN_TYPE.to_owned(), data: Value::Null })
+}
+
 impl EntryBody {
     /// The custom type of bookkeeping or of a document; `None` for messages and for another system's JSON.
     #[must_use]
@@ -299,10 +303,15 @@ impl Entry {
         Self { id, parent_id, revision: 0, marks, ..self }
     }
 
+    /// An entry of which only its place in the tree is left.
+    #[must_use]
+    pub fn hidden(id: EntryId, parent_id: Option<EntryId>, timestamp: i64) -> Self {
+        Self::new(id, parent_id, timestamp, hidden_body())
+    }
+
     /// Removes the content. The entry keeps its place in the tree, and its link to the previous document of its type.
     pub fn hide(&mut self) {
-        let custom_type = HIDDEN_TYPE.to_owned();
-        self.body = EntryBody::Custom(CustomPayload { custom_type, data: Value::Null });
+        self.body = hidden_body();
         self.origin = None;
     }
 

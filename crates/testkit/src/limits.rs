@@ -24,3 +24,7 @@ pub const SAMPLED_SUBSETS: usize = 48;
 
 /// The longest pending set of one file that random subsets are drawn from, as bits of a word.
 pub(crate) const MASK_BITS: usize = 64;
+
+/// The longest file of a session in which an entry is redacted, in bytes.
+#[cfg(feature = "redaction")]
+pub(crate) const REDACTED_FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;

@@ -24,6 +24,7 @@ mod processes;
 #[cfg(unix)]
 mod read_only;
 mod recovery;
+mod redaction;
 mod replace;
 mod revisions;
 mod streams;

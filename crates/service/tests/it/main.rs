@@ -37,6 +37,7 @@ mod processes;
 mod protocol;
 mod reading;
 mod recording;
+mod redaction;
 mod replay;
 mod resume;
 mod schemas;

@@ -246,3 +246,49 @@ fn a_shortened_payload_makes_the_same_state() {
     let broken = format!("{{\"a\": \"{long}");
     assert_eq!(shortened(&broken), broken, "what cannot be read is not touched");
 }
+
+/// A redacted entry is hidden, and the record says the same when it is written again.
+#[test]
+fn a_redaction_hides_its_entry_and_is_kept_byte_for_byte() {
+    for payload in
+        [r#"{"message":true,"preview":true}"#, r#"{"by":"a","reason":"b"}"#, "null", "{}"]
+    {
+        let form = Envelope { target: Some("e".into()), ..stored("redacted", payload) };
+        let record = decode(form.clone());
+        let Record::Removed(removal) = record.known() else { panic!("{record:?}") };
+        assert_eq!(removal.entry_id, EntryId::from_stored("e"));
+        let is_counted = payload.contains("message");
+        assert_eq!((removal.is_message, removal.is_preview), (is_counted, is_counted));
+        assert_eq!(encode(&record, 7), form);
+    }
+    let again = Envelope { target: Some("e".into()), ..stored("redacted", r#"{"hidden":true}"#) };
+    assert!(matches!(decode(again.clone()), Record::Unknown(_)), "it was hidden before");
+    assert_eq!(encode(&decode(again.clone()), 7), again);
+    assert!(matches!(decode(stored("redacted", "{}")), Record::Unknown(_)), "it names no entry");
+}
+
+/// The content of a redacted frame is gone; the entry is still a node of the tree.
+#[test]
+fn an_entry_of_which_nothing_was_kept_is_hidden() {
+    for payload in ["null", "{}", "{    }"] {
+        let form =
+            Envelope { id: Some("e".into()), parent: Some("p".into()), ..stored("entry", payload) };
+        let record = decode(form.clone());
+        let found = record.as_entry().unwrap();
+        assert!(found.is_hidden(), "{found:?}");
+        assert_eq!((found.id.as_str(), found.parent_id.as_ref().unwrap().as_str()), ("e", "p"));
+        assert_eq!(found.timestamp, 7);
+        let mut known = form.clone();
+        known.payload = payload.into();
+        assert_eq!(encode(&record, 7).id, known.id);
+    }
+}
+
+/// A record that names who writes a stream, which a later version writes, is given back as it came.
+#[test]
+fn the_owner_of_a_stream_is_kept() {
+    let payload = r#"{"owner":{"process":"p1"}}"#;
+    let form =
+        Envelope { target: Some("e".into()), revision: Some(0), ..stored("stream", payload) };
+    assert_eq!(encode(&decode(form.clone()), 7), form);
+}
