@@ -353,11 +353,11 @@ async fn the_end_of_a_message_is_read_strictly() {
     for (error, place) in [
         (json!({"message": "m", "kind": "overloaded_error"}), "/error/kind"),
         (json!({"message": 5}), "/error/message"),
-        (json!({}), "/error"),
+        (json!({}), "/error/message"),
         (json!(5), "/error"),
     ] {
         let refused = client.post(finish, json!({ "error": error })).await;
-        assert_eq!(refused.problem(400), "session/invalid_payload", "{error}");
+        assert_eq!(refused.problem(400), "session/malformed_request", "{error}");
         assert_eq!(refused.json()["errors"][0]["path"], place, "{}", refused.text);
     }
     client.post(finish, json!({"usage": {"input": 5}})).await.ok();

@@ -32,18 +32,18 @@ pub struct FinishMessageRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum StreamError {
-    /// In words.
+    /// A message for people.
     Message(String),
-    /// In words, and by kind.
+    /// A message for people, with the kind of failure.
     Detailed(DetailedError),
 }
 
-/// What went wrong, in words and by kind.
+/// What went wrong while a message streamed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DetailedError {
-    /// In words.
+    /// A message for people.
     pub message: String,
-    /// By kind.
+    /// The kind of failure, which says whether trying again may help.
     pub kind: Option<ErrorKind>,
 }
 
