@@ -1,5 +1,4 @@
 //! The ends of all branches, however many there are.
-#![allow(clippy::unwrap_used, reason = "a test may")]
 
 use bough_session::limits::PAGE_MAX;
 use boughdb::{Bough, user};

@@ -1,5 +1,4 @@
 //! The Rust blocks of docs/clients.md, as one program. The stage `docs` compares them with these lines.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may")]
 
 use boughdb::{Bough, Error, StartAt, assistant, user};
 

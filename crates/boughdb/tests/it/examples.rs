@@ -1,5 +1,4 @@
 //! The examples run, and show what they say they show.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -1,5 +1,4 @@
 //! Recording through the library.
-#![allow(clippy::unwrap_used, reason = "a test may")]
 
 use boughdb::recording::{AgentEnd, AgentStart, Timestamp};
 use boughdb::{Bough, Error, Right, Scope};

@@ -1,5 +1,4 @@
 //! Replies that are written piece by piece.
-#![allow(clippy::unwrap_used, reason = "a test may")]
 
 use boughdb::{
     AgentMessage, Bough, ContentBlock, EntryId, Error, FinishOptions, Session, StopReason,

@@ -1,6 +1,5 @@
 //! The real program on a real data directory: what it prints, and how it ends.
 #![expect(clippy::disallowed_methods, reason = "tests make and break files of their own")]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use std::io::Write;
 use std::process::Stdio;

@@ -1,6 +1,5 @@
 //! `bough demo` on a real data directory.
 #![expect(clippy::disallowed_methods, reason = "tests make and look into directories of their own")]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use std::io::BufRead;
 

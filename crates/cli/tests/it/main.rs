@@ -1,5 +1,11 @@
 //! The built program from outside: its commands, its screens and its server.
 
+#![allow(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "in a test a panic is the message"
+)]
+
 mod commands;
 mod common;
 mod demo;

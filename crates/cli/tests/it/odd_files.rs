@@ -1,7 +1,6 @@
 //! Irregular files and commands that cannot be carried out: the messages that people see.
 #![cfg(unix)]
 #![expect(clippy::disallowed_methods, reason = "tests make and break files of their own")]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use bough_store::StoreExt;
 use std::os::unix::fs::symlink;

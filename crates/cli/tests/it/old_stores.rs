@@ -1,7 +1,6 @@
 //! Data directories of earlier versions (`tests/fixtures`): today's program reads, verifies, writes, restarts, restores
 //! and exports each of them.
 #![expect(clippy::disallowed_methods, reason = "tests unpack and compare files of their own")]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,6 @@
     clippy::disallowed_types,
     reason = "tests make and break files of their own"
 )]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use std::io::Write;
 use std::path::Path;

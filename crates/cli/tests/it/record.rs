@@ -1,9 +1,4 @@
 //! `bough record` and `bough replay`, as a person and an agent use them: the real program, its standard input and output.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test stops where something is not as it should be"
-)]
 #![expect(clippy::disallowed_methods, reason = "tests look at the program from outside")]
 
 mod held;

@@ -1,5 +1,4 @@
 //! Compacting a recorded session: every builder gives the same context.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use std::io::Write;
 use std::process::Stdio;

@@ -1,6 +1,5 @@
 //! Searching with the real program: alone, beside a server, over HTTP, and after the server was killed.
 #![expect(clippy::disallowed_methods, reason = "tests make files of their own")]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use crate::common::{Changed, Place, Server, user};
 use bough_session::EntryId;

@@ -1,7 +1,6 @@
 //! The real program beside a server: it reaches the server's sessions through the server, which also works in the
 //! background.
 #![expect(clippy::disallowed_methods, reason = "tests make files of their own")]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use std::time::Duration;
 

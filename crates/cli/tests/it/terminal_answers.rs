@@ -1,7 +1,6 @@
 //! The output and the exit codes of commands in cases where people had difficulties: labels, ids, widths, counts,
 //! files.
 #![expect(clippy::disallowed_methods, reason = "tests make and break files of their own")]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use std::io::{BufRead, Read};
 use std::process::{Command, Stdio};

@@ -1,5 +1,4 @@
 //! `bough token`: creating tokens, revoking them, and returning to access without them.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use crate::common::Place;
 

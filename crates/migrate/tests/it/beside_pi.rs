@@ -1,5 +1,4 @@
 //! pi writes the V1 file while Bough does: at every place between two system calls, nothing of either is lost.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use std::sync::{Arc, Mutex};
 

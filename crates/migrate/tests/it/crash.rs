@@ -1,7 +1,6 @@
 //! Power cuts at every step of a migration, its cut-over, its verification, its rollback and its
 //! recovery: every image that the simulated disk can leave. Whatever is left, one store answers for the
 //! session with everything that it had, and doing it again ends well.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -1,10 +1,4 @@
 //! Out again: as the file that came in, in pi's words, in ours, and for people.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "a test may"
-)]
 
 use std::sync::Arc;
 

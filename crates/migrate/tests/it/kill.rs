@@ -1,6 +1,5 @@
 //! Real processes that really die: in the middle of a migration and of a rollback, at every change of the
 //! disk, with a disk that loses what was not synced; and at any moment, by a signal.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may")]
 
 use std::io;
 use std::path::Path;

@@ -1,5 +1,4 @@
 //! A V1 file as the live store of its session, in both of its forms.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use crate::common::*;
 use bough_migrate::{LiveV1, MigrateError, Migrator, RollbackOptions};

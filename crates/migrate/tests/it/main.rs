@@ -1,5 +1,12 @@
 //! V1 files of pi: read, served, migrated, exported and rolled back, also under faults.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "in a test a panic is the message"
+)]
+
 mod beside_pi;
 mod common;
 mod crash;

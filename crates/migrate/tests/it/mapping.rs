@@ -1,5 +1,4 @@
 //! From lines to records: what an entry becomes, and that nothing of it changes.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use crate::common::*;
 use bough_migrate::V1_KIND;

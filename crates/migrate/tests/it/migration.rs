@@ -1,10 +1,4 @@
 //! Forward: what a migration leaves on the disk, and when it refuses.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "a test may"
-)]
 
 use crate::common::*;
 use bough_log::format::{ActiveStore, Outcome as Ended, Phase, Pointer, StoreState};

@@ -1,7 +1,6 @@
 //! Files as a person names them: links, pipes, folders that are closed.
 #![cfg(unix)]
 #![expect(clippy::disallowed_methods, reason = "tests make and break files of their own")]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use std::io;
 use std::os::unix::fs::symlink;

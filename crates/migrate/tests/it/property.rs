@@ -1,5 +1,4 @@
 //! Files made at random, with every hazard: nothing is lost on the way in, and it comes out as it was.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use crate::common::pieces::{piece, text};
 use crate::common::*;

@@ -1,5 +1,4 @@
 //! Reading V1 files: every hazard is handled, counted and reported, and nothing is left out.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,4 @@
 //! Back: what the V1 file gets, what is refused, and who answers.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use std::sync::Arc;
 

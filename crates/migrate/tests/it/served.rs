@@ -1,5 +1,4 @@
 //! A V1 file that answers for a session is read once, however many ask for it meanwhile.
-#![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};

@@ -1,5 +1,4 @@
 //! A served V1 file answers as the same records do in memory.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
 //! A session that is served from its V1 file.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use std::sync::Arc;
 

@@ -1,7 +1,6 @@
 //! What is left when something is damaged, full or interrupted: a way back, nothing lying about, and lists that know.
 #![cfg(unix)]
 #![expect(clippy::disallowed_methods, reason = "tests make and break files of their own")]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};

@@ -2,12 +2,6 @@
 //!
 //! A case is `conforming` (ours must be equal), `quirk` (the documents are silent; ours are equal unless there is a
 //! reason) or `defect` (phi-core contradicts its documents: what ours must be instead is written here).
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    reason = "a test stops where something is not as it should be"
-)]
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,4 @@
 //! Sessions that a recorder returns, and that a caller changes while the recorder continues.
-#![allow(clippy::unwrap_used, reason = "a test stops where something is not as it should be")]
 
 use bough_recorder::{
     AgentEvent, FileSystemSessionStore, LoopStatus, MemorySessionStore, RecordedSession,

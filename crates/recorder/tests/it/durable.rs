@@ -1,10 +1,4 @@
 //! Recording into logs while the agent works.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    reason = "a test stops where something is not as it should be"
-)]
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,10 +1,4 @@
 //! Session files: what is written, what is read back, and what is refused.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    reason = "a test stops where something is not as it should be"
-)]
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,

@@ -1,9 +1,4 @@
 //! Links between sessions of which one is not in memory when the other is recorded.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test stops where something is not as it should be"
-)]
 
 use std::collections::HashSet;
 use std::sync::Arc;

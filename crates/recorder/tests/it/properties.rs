@@ -1,10 +1,4 @@
 //! What holds for every stream of events.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    reason = "a test stops where something is not as it should be"
-)]
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -1,9 +1,4 @@
 //! How a recorder treats sessions: hooks, formation, scope, drains, late and lost events.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test stops where something is not as it should be"
-)]
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

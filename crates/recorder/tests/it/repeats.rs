@@ -1,9 +1,4 @@
 //! Streams that are recorded a second time: stored events are recognised, and nothing is recorded twice.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test stops where something is not as it should be"
-)]
 
 use std::collections::HashMap;
 

@@ -1,9 +1,4 @@
 //! Replays: the events of a session again, in an order that makes the same session.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test stops where something is not as it should be"
-)]
 
 use crate::support::{Links, choices, differences, stream};
 use bough_recorder::{

@@ -1,9 +1,4 @@
 //! Interrupted turns, turns of renamed loops, and settings that are derived from messages.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test stops where something is not as it should be"
-)]
 
 use bough_recorder::{
     AgentEvent, LoopRecord, Notice, RecordedMessage, RecordedSession, SessionRecorder,

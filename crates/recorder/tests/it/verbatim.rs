@@ -1,9 +1,4 @@
 //! Messages, results and other data of events come back byte for byte, whatever this version knows of them.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test stops where something is not as it should be"
-)]
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,5 +1,4 @@
 //! Blobs in a data directory: the suite of every implementation, damage, power cuts, leftovers.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
 //! Wake-ups run together, cost nothing while they wait, and never lose the newest.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use crate::support::id;
 use bough_session::Incarnation;

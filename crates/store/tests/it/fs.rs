@@ -1,5 +1,4 @@
 //! The adapter over files of session-manager passes the suite.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
 

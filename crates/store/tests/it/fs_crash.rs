@@ -1,5 +1,4 @@
 //! The fs adapter on a simulated disk: a power cut after every operation, and files cut off anywhere.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,5 +1,4 @@
 //! A disk that fails: nothing is acknowledged that is not there, and reopening goes on.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::io;
 use std::sync::Arc;

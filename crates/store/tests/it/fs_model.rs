@@ -1,11 +1,5 @@
 //! Random work on the fs adapter and on the memory adapter comes to the same, with reopening; and the
 //! session-manager would see the same in the files.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "a test fails by panicking, and looks at the files itself"
-)]
 
 use std::collections::BTreeMap;
 use std::path::Path;

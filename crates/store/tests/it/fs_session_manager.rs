@@ -1,10 +1,4 @@
 //! Files of session-manager: opened, carried on, and readable by it afterwards.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "a test fails by panicking, and looks at the files itself"
-)]
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,4 @@
 //! Files of the fs adapter that cannot be read: skipped, and named in the log.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may")]
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};

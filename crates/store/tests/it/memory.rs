@@ -1,5 +1,4 @@
 //! The memory adapter passes the suite; what it holds back is accepted and not yet seen.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
 use std::time::Duration;

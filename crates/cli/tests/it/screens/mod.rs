@@ -1,5 +1,4 @@
 //! The real program in a pseudo-terminal: keys go in, the screen is read.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 
 mod search;
 mod terminal;

@@ -1,6 +1,5 @@
 //! `bough serve` as a real process: killed, stopped, cut off, and asked to end.
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may")]
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,

@@ -1,5 +1,4 @@
 //! Files made at random, with every hazard.
-#![allow(clippy::indexing_slicing, reason = "a test may")]
 
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,10 +1,4 @@
 //! Random but plausible streams of agent events.
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::cast_possible_truncation,
-    reason = "a test stops where something is not as it should be"
-)]
 
 pub(crate) mod logs;
 

@@ -1,12 +1,4 @@
 //! What several tests of adapters need.
-#![allow(
-    dead_code,
-    unreachable_pub,
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "shared by tests, which look at the files themselves"
-)]
 
 use std::collections::BTreeMap;
 use std::path::Path;
