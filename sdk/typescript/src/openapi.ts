@@ -424,6 +424,13 @@ export interface components {
             /** @description Names what the session says of itself; `session::patch` takes it as `expected_version`. Entries do not change it. */
             version: string;
         };
+        /** @description What went wrong while a message streamed. */
+        DetailedError: {
+            /** @description The kind of failure, which says whether trying again may help. */
+            kind?: components["schemas"]["ErrorKind"] | null;
+            /** @description A message for people. */
+            message: string;
+        };
         /** @description A document. Output of `session::kv::get`; `null` when there is none. */
         Document: {
             /**
@@ -609,8 +616,11 @@ export interface components {
             provider?: string | null;
             /** @description Why the model stopped. Default `end`, or `error` when there is an `error`. */
             stop_reason?: components["schemas"]["StopReason"] | null;
-            /** @description Tokens and money, as the provider reported them. They are counted from here on. */
-            usage?: components["schemas"]["Usage"] | null;
+            /**
+             * @description Tokens and money. They are counted from here on.
+             * @default null
+             */
+            usage: components["schemas"]["Usage"] | null;
             /** @description Notices that did not stop the message. */
             warnings?: string[] | null;
         };
@@ -2101,14 +2111,7 @@ export interface components {
             trash_bytes: number;
         };
         /** @description What went wrong while a message streamed: words, or words and a kind. */
-        StreamError: string | components["schemas"]["StreamErrorObject"];
-        /** @description In words, and by kind. */
-        StreamErrorObject: {
-            /** @description By kind. */
-            kind?: components["schemas"]["ErrorKind"] | null;
-            /** @description In words. */
-            message: string;
-        };
+        StreamError: string | components["schemas"]["DetailedError"];
         StreamGap: {
             /**
              * @description Why events may be missing.
