@@ -234,10 +234,9 @@ fn rewrite(file: &dyn bough_platform::File, from: u64, to: u64) -> Result<()> {
 
 /// The same for deltas.
 fn repair_stream<F: Fold>(loaded: &Loaded<F>) -> Result<()> {
-    let end = loaded.state.streams.end;
-    if loaded.state.streams.is_empty() || end <= STREAM_HEADER_BYTES as u64 {
+    let Some(end) = loaded.state.streams.unsettled_end() else {
         return Ok(());
-    }
+    };
     let path = loaded.files.container.stream()?;
     let file = loaded.files.disk.open(&path, Access::ReadWrite)?;
     rewrite(&*file, STREAM_HEADER_BYTES as u64, end)?;

@@ -19,8 +19,8 @@ pub(crate) struct Streams {
     /// The newest step's number. It never starts again within an incarnation: a reader that knows a step by
     /// its number knows every record that took the place of steps up to it.
     pub(crate) number: u64,
-    /// Where the next delta goes.
-    pub(crate) end: u64,
+    /// Where the deltas end that were in the file when the log was opened.
+    pub(crate) found_end: u64,
 }
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Streams {
             let value = Stream { seq: stream.seq, base: stream.base, deltas: Vec::new() };
             open.insert(stream.entry_id.clone(), value);
         }
-        Self { open, number: last_step, end: 0 }
+        Self { open, number: last_step, found_end: 0 }
     }
 
     pub(crate) fn refs(&self) -> Vec<OpenStream> {
@@ -51,6 +51,12 @@ impl Streams {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.open.is_empty()
+    }
+
+    /// Where the deltas end that were in the file when the log was opened, while one of them is not settled.
+    pub(crate) fn unsettled_end(&self) -> Option<u64> {
+        let has_lines = self.found_end > STREAM_HEADER_BYTES as u64;
+        (has_lines && !self.is_empty()).then_some(self.found_end)
     }
 
     /// How far a message has streamed; `None` when no stream is open for it.
@@ -155,7 +161,7 @@ pub(crate) fn load(
         report.damage = Some(lost(end, &text));
     }
     // With neither header nor line there is nothing to go on from: the file is made again.
-    streams.end = if header.is_some() || has_lines { end } else { 0 };
+    streams.found_end = if header.is_some() || has_lines { end } else { 0 };
     streams.number = streams.number.max(header.map_or(0, |header| header.acked));
     report.torn_bytes = (bytes.len() as u64).saturating_sub(end);
     Ok(report)
@@ -191,6 +197,8 @@ fn lost(at: u64, detail: &str) -> Damage {
 pub(crate) struct StreamFile {
     file: Arc<dyn File>,
     incarnation: Incarnation,
+    /// Where the next delta goes.
+    end: u64,
 }
 
 impl StreamFile {
@@ -199,45 +207,53 @@ impl StreamFile {
     pub(crate) fn ready(
         files: &Files,
         incarnation: Incarnation,
-        streams: &mut Streams,
+        acked: u64,
+        unsettled_end: Option<u64>,
     ) -> Result<Self> {
         let path = files.container.stream()?;
-        let there = files.disk.stat(&path)?.is_some();
-        if there && !streams.is_empty() && streams.end > STREAM_HEADER_BYTES as u64 {
-            let opened =
-                Self { file: files.disk.open(&path, Access::ReadWrite)?.into(), incarnation };
-            opened.write_header(streams)?;
+        let open = |end| -> Result<Self> {
+            let file = files.disk.open(&path, Access::ReadWrite)?.into();
+            Ok(Self { file, incarnation, end })
+        };
+        if let Some(end) = unsettled_end
+            && files.disk.stat(&path)?.is_some()
+        {
+            let opened = open(end)?;
+            opened.write_header(acked)?;
             opened.file.sync()?;
             return Ok(opened);
         }
         // Without a line the header is all that the file holds, so it is put in place whole.
-        streams.end = STREAM_HEADER_BYTES as u64;
-        let header = StreamHeader { incarnation, acked: streams.number, end: streams.end };
+        let header = StreamHeader { incarnation, acked, end: STREAM_HEADER_BYTES as u64 };
         files.disk.replace(&path, &files.container.temp("stream.log")?, &header.encode()?)?;
-        let file = files.disk.open(&path, Access::ReadWrite)?.into();
-        Ok(Self { file, incarnation })
+        open(header.end)
+    }
+
+    pub(crate) const fn end(&self) -> u64 {
+        self.end
     }
 
     /// Appends encoded lines and makes them durable.
-    pub(crate) fn append(&self, at: u64, bytes: &[u8]) -> Result<()> {
-        self.file.write_at(at, bytes)?;
-        Ok(self.file.sync()?)
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.write_at(self.end, bytes)?;
+        self.file.sync()?;
+        self.end += bytes.len() as u64;
+        Ok(())
     }
 
     /// Notes how much is durable. Only after [`StreamFile::append`]: the header never knows more than
     /// the disk.
-    pub(crate) fn write_header(&self, streams: &Streams) -> Result<()> {
-        let header =
-            StreamHeader { incarnation: self.incarnation, acked: streams.number, end: streams.end };
+    pub(crate) fn write_header(&self, acked: u64) -> Result<()> {
+        let header = StreamHeader { incarnation: self.incarnation, acked, end: self.end };
         Ok(self.file.write_at(0, &header.encode()?)?)
     }
 
     /// Empties the file once everything in it is settled. The header goes first and durably: a header
     /// that knows more than the file would be taken for a loss.
-    pub(crate) fn empty(&self, streams: &mut Streams) -> Result<()> {
-        streams.end = STREAM_HEADER_BYTES as u64;
-        self.write_header(streams)?;
+    pub(crate) fn empty(&mut self, acked: u64) -> Result<()> {
+        self.end = STREAM_HEADER_BYTES as u64;
+        self.write_header(acked)?;
         self.file.sync()?;
-        Ok(self.file.set_len(STREAM_HEADER_BYTES as u64)?)
+        Ok(self.file.set_len(self.end)?)
     }
 }

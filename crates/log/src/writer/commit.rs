@@ -133,16 +133,16 @@ impl<F: Fold> Writer<F> {
         Ok(())
     }
 
+    /// Readers go on while the file is synced: the state is locked only to take in what is durable.
     fn commit_deltas(&self, files: &mut CommitFiles, deltas: DeltaChunk) -> Result<()> {
         self.ready_stream(files)?;
-        let mut state = self.write_state();
-        let Some(stream) = &files.stream else {
+        let Some(stream) = &mut files.stream else {
             return Ok(());
         };
-        stream.append(state.streams.end, &deltas.bytes)?;
-        state.streams.end += deltas.bytes.len() as u64;
+        stream.append(&deltas.bytes)?;
+        let mut state = self.write_state();
         deltas.lines.into_iter().for_each(|line| state.streams.push(line));
-        stream.write_header(&state.streams)?;
+        stream.write_header(state.streams.number)?;
         drop(state);
         self.empty_stream(files)
     }
@@ -150,9 +150,12 @@ impl<F: Fold> Writer<F> {
     fn ready_stream(&self, files: &mut CommitFiles) -> Result<()> {
         if files.stream.is_none() {
             self.sync_what_settles(files)?;
-            let mut state = self.write_state();
-            let incarnation = state.head.incarnation;
-            files.stream = Some(StreamFile::ready(&self.files, incarnation, &mut state.streams)?);
+            let state = self.read_state();
+            let (incarnation, acked) = (state.head.incarnation, state.streams.number);
+            let unsettled_end = state.streams.unsettled_end();
+            drop(state);
+            let ready = StreamFile::ready(&self.files, incarnation, acked, unsettled_end)?;
+            files.stream = Some(ready);
         }
         Ok(())
     }
@@ -161,17 +164,13 @@ impl<F: Fold> Writer<F> {
     fn empty_stream(&self, files: &mut CommitFiles) -> Result<()> {
         /// A few settled lines cost less to keep than to sync away.
         const KEPT_BYTES: u64 = 4 * 1024;
-        let Some(stream) = &files.stream else {
-            return Ok(());
-        };
-        let state = self.read_state();
-        if !state.streams.is_empty() || state.streams.end <= KEPT_BYTES {
+        let is_long = files.stream.as_ref().is_some_and(|stream| stream.end() > KEPT_BYTES);
+        if !is_long || !self.read_state().streams.is_empty() {
             return Ok(());
         }
-        drop(state);
         self.sync_what_settles(files)?;
-        let mut state = self.write_state();
-        stream.empty(&mut state.streams)
+        let acked = self.read_state().streams.number;
+        files.stream.as_mut().map_or(Ok(()), |stream| stream.empty(acked))
     }
 
     /// Deltas may go only when the revisions that take their place are durable, which in the weaker

@@ -36,6 +36,32 @@ fn appends_go_on_while(about: &str, durability: Durability) {
     assert!(again.verify("s").unwrap().is_well());
 }
 
+/// Reading a session must not wait for the disk because a message streams in it.
+#[test]
+fn reads_go_on_while_a_delta_is_synced() {
+    let dir = tempfile::tempdir().unwrap();
+    let gate = Arc::new(Gate::default());
+    let store = <LogStore>::open(gated(dir.path(), &gate), Options::default()).unwrap();
+    fill(&store, "s", 3);
+    let write = |revision| store.enqueue_delta("s", &delta("e3", revision)).unwrap().wait();
+    let shown = || {
+        let reader = store.read("s").unwrap();
+        reader.deltas().iter().map(|line| line.revision).collect::<Vec<_>>()
+    };
+    write(1).unwrap();
+    gate.close_for("stream.log");
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(|| write(2));
+        gate.until_somebody_waits();
+        assert_eq!(numbers(&store, "s"), [1, 2, 3]);
+        assert_eq!(shown(), [1], "a delta is shown when it is durable");
+        assert!(!writing.is_finished(), "the writer is still at the gate");
+        gate.open();
+        writing.join().unwrap().unwrap();
+    });
+    assert_eq!(shown(), [1, 2]);
+}
+
 #[test]
 fn appends_go_on_while_the_segment_is_sealed() {
     // In the usual durability the frames are synced already; in the weaker one the round syncs them.
