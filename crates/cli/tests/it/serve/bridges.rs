@@ -79,7 +79,7 @@ fn a_main_that_stands_still_gives_clear_errors_and_then_goes_on() {
     let three = Three::start();
     let [left, right] = &three.bridges;
     append_surely(left.http, &three.session, "before");
-    three.main.signal("STOP");
+    three.main.stop();
     let path = format!("/v1/sessions/{}/entries", three.session);
     let began = Instant::now();
     let body = json!({"entry_id": "e-during", "message": user("during")});

@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, WaitOptions, waitpid};
 use serde_json::{Value, json};
 
 use super::client::{self, Answer, Stream};
@@ -84,6 +85,13 @@ impl Bough {
     pub(crate) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+    }
+
+    /// Stops the process until it gets the signal CONT. None of its threads runs any more when the call returns.
+    pub(crate) fn stop(&self) {
+        self.signal("STOP");
+        let stopped = waitpid(Some(Pid::from_child(&self.child)), WaitOptions::UNTRACED).unwrap();
+        assert!(stopped.is_some_and(|(_, status)| status.stopped()), "{stopped:?}");
     }
 
     /// Waits until the process has ended.
