@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use async_trait::async_trait;
-use bough_server::config::{Overrides, load};
 use bough_service::api::CompactionResponse;
 use bough_service::compaction::{
     CompactionSettings, NoSummary, PathItem, Summariser, branch_digest, conversation_text,
@@ -35,12 +34,7 @@ impl Configured {
         if globals.server.is_some() {
             return Ok(Self::default());
         }
-        let flags = Overrides {
-            data_dir: globals.data_dir.clone(),
-            config: config.map(Path::to_owned),
-            ..Overrides::default()
-        };
-        let loaded = load(&flags, &|name: &str| std::env::var(name).ok()).map_err(|error| {
+        let loaded = globals.load_config(config).map_err(|error| {
             CommandError::failed(error).hint("`bough config check` shows what is wrong")
         })?;
         let compaction = loaded.config.compaction;

@@ -2,9 +2,7 @@ use std::path::PathBuf;
 
 use bough_platform::OsDisk;
 use bough_server::TokenFile;
-use bough_server::config::{
-    ConfigError, DOCUMENTED_FILE, Loaded, Overrides, hide_secrets, load, show,
-};
+use bough_server::config::{ConfigError, DOCUMENTED_FILE, Loaded, hide_secrets, show};
 use serde_json::json;
 
 use crate::app::App;
@@ -43,13 +41,8 @@ pub(crate) fn run(app: &App, args: Args) -> CommandResult<()> {
         }
         return app.output.bytes(DOCUMENTED_FILE.as_bytes());
     }
-    let flags = Overrides {
-        data_dir: app.globals.data_dir.clone(),
-        config: args.config,
-        ..Overrides::default()
-    };
     app.globals.local_only("config")?;
-    let loaded = load(&flags, &|name: &str| std::env::var(name).ok()).map_err(unusable)?;
+    let loaded = app.globals.load_config(args.config.as_deref()).map_err(unusable)?;
     match args.action {
         Action::Check => check(app, &loaded),
         _ => print(app, &loaded),

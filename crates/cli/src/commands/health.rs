@@ -1,7 +1,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use bough_server::config::{Address, ConfigError, Overrides, load};
+use bough_server::config::{Address, ConfigError};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -53,12 +53,7 @@ fn server(app: &App, args: Args) -> CommandResult<Remote> {
     if let Some(address) = &app.globals.server {
         return Remote::new(address, None);
     }
-    let flags = Overrides {
-        data_dir: app.globals.data_dir.clone(),
-        config: args.config,
-        ..Overrides::default()
-    };
-    let loaded = load(&flags, &|name: &str| std::env::var(name).ok()).map_err(unreadable)?;
+    let loaded = app.globals.load_config(args.config.as_deref()).map_err(unreadable)?;
     let address = Address::parse("listen", &loaded.config.listen).map_err(unreadable)?;
     if address.port == 0 {
         let text = "the configuration leaves the port of the server to the system";
