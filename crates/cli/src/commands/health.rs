@@ -43,10 +43,9 @@ async fn check(app: &App, args: Args) -> CommandResult<()> {
         let text = format!("{} is not ready: {reason}", server.address());
         return Err(CommandError::failed(text).hint("see the server's log"));
     }
-    if app.output.is_json() {
-        return app.output.json(&json!({ "server": server.address(), "ready": page }));
-    }
-    app.output.line(format!("{} is ready", server.address()))
+    let text = format!("{} is ready", server.address());
+    let answer = json!({ "server": server.address(), "ready": page });
+    app.output.answer(&answer, || app.output.line(text))
 }
 
 fn server(app: &App, args: Args) -> CommandResult<Remote> {

@@ -88,18 +88,14 @@ pub(crate) fn run(app: &App, args: Args) -> CommandResult<()> {
         Action::List => list(app, &file),
         Action::Revoke { id } => {
             let record = file.revoke(&id, app.now_ms()).map_err(failed)?;
-            if app.output.is_json() {
-                return app.output.json(&shown(&record));
-            }
-            app.output.line(format!("token {} is revoked", record.id))
+            let text = format!("token {} is revoked", record.id);
+            app.output.answer(&shown(&record), || app.output.line(text))
         }
         Action::Rm { ids } => remove(app, &file, &ids),
         Action::AllowTokenless => {
             let removed = file.allow_tokenless().map_err(failed)?;
-            if app.output.is_json() {
-                return app.output.json(&json!({ "removed": removed }));
-            }
-            app.output.line("every caller on this machine is accepted without a token")
+            let text = "every caller on this machine is accepted without a token";
+            app.output.answer(&json!({ "removed": removed }), || app.output.line(text))
         }
     }
 }
