@@ -28,6 +28,15 @@ pub(crate) async fn session(backend: &Backend, text: &str) -> CommandResult<Summ
     }
 }
 
+/// Finds all sessions that arguments name, before anything is done to one of them: a wrong name must change nothing.
+pub(crate) async fn sessions(backend: &Backend, names: &[String]) -> CommandResult<Vec<Summary>> {
+    let mut found = Vec::new();
+    for name in names {
+        found.push(session(backend, name).await?);
+    }
+    Ok(found)
+}
+
 /// Finds the session that an argument names, for commands that show it. A person who names a file expects all of it, so
 /// this warns if pi wrote to the file after it was migrated.
 pub(crate) async fn session_to_show(

@@ -32,10 +32,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     app.with_backend(async |backend| {
-        let mut sessions = Vec::new();
-        for name in &args.sessions {
-            sessions.push(resolve::session(backend, name).await?);
-        }
+        let sessions = resolve::sessions(backend, &args.sessions).await?;
         if !args.yes && !app.output.confirm(&question(&sessions, args.purge), "--yes")? {
             return Err(CommandError::cancelled());
         }
