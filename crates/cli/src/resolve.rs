@@ -89,9 +89,14 @@ pub(crate) struct Named {
     pub(crate) caption: String,
 }
 
+/// Opens the store to find the session that an argument names, and closes it before the command works on the files.
+pub(crate) async fn in_closed_store(app: &App, text: &str) -> CommandResult<Named> {
+    app.with_backend(async |backend| damaged_or_whole(backend, text).await).await
+}
+
 /// Finds the session that an argument names, for commands that find damage or lead out of it: one that is too damaged to be
 /// read is named by its whole id.
-pub(crate) async fn damaged_or_whole(backend: &Backend, text: &str) -> CommandResult<Named> {
+async fn damaged_or_whole(backend: &Backend, text: &str) -> CommandResult<Named> {
     match session(backend, text).await {
         Ok(found) => Ok(Named { id: found.id().clone(), caption: found.caption().to_owned() }),
         Err(error) if error.kind == ErrorKind::Damaged => {

@@ -45,9 +45,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     let data_dir = app.globals.data_dir_only("rollback")?;
-    // The session is named while the store is open, and let go of before it is moved.
-    let named = app.with_backend(async |it| resolve::damaged_or_whole(it, &args.session).await);
-    let session = named.await?;
+    let session = resolve::in_closed_store(app, &args.session).await?;
     let migrator = open(&data_dir)?;
     let file = migrator
         .file_behind(&session.id)
