@@ -220,6 +220,18 @@ pub(crate) async fn entry(
     }
 }
 
+/// Finds the end of a branch that an argument names. `None` means the active leaf.
+pub(crate) async fn branch_end(
+    backend: &Backend,
+    session: &Summary,
+    named: Option<&str>,
+) -> CommandResult<Option<EntryId>> {
+    match named {
+        Some(text) => entry(backend, session, text).await.map(Some),
+        None => Ok(None),
+    }
+}
+
 /// Finds the entry that is to be labelled. `leaf` is the newest entry of the active path that is no label itself.
 pub(crate) async fn entry_to_label(
     backend: &Backend,

@@ -81,10 +81,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     }
     app.with_backend(async |backend| {
         let session = resolve::session_to_show(app, backend, &args.session).await?;
-        let leaf = match &args.leaf {
-            Some(text) => Some(resolve::entry(backend, &session, text).await?),
-            None => None,
-        };
+        let leaf = resolve::branch_end(backend, &session, args.leaf.as_deref()).await?;
         let options = ExportOptions { format: args.format.into(), leaf, cwd: None };
         let store = backend.reads();
         let Some(path) = &args.output else {

@@ -1,3 +1,4 @@
+use bough_service::api::PurgeResponse;
 use serde_json::json;
 
 use crate::app::App;
@@ -73,7 +74,8 @@ async fn delete(backend: &Backend, session: &Summary, purge: bool) -> CommandRes
         let newest = backend.trash(1, None).await?.sessions;
         let found = newest.into_iter().find(|item| item.meta.session_id == *session.id());
         if let Some(item) = found {
-            backend.purge(session.id(), &item.incarnation).await?;
+            let request = json!({ "session_id": session.id(), "incarnation": item.incarnation });
+            let _purged: PurgeResponse = backend.call("session::purge", &request).await?;
         }
     }
     Ok(())
