@@ -175,9 +175,5 @@ pub(crate) fn failed(error: MigrateError) -> CommandError {
         error if error.is_damage() => (ErrorKind::Damaged, None),
         _ => (ErrorKind::Failed, None),
     };
-    let failed = CommandError::new(kind, error);
-    match hint {
-        Some(hint) => failed.hint(hint),
-        None => failed,
-    }
+    CommandError::new(kind, error).maybe_hint(hint)
 }

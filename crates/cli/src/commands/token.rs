@@ -242,6 +242,6 @@ fn failed(error: TokenError) -> CommandError {
         TokenError::Io(_) | TokenError::TooMany => ErrorKind::Failed,
     };
     let is_unknown = kind == ErrorKind::NotFound;
-    let error = CommandError::new(kind, error);
-    if is_unknown { error.hint("`bough token list` shows their ids") } else { error }
+    let hint = is_unknown.then_some("`bough token list` shows their ids");
+    CommandError::new(kind, error).maybe_hint(hint)
 }
