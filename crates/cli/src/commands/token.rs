@@ -158,8 +158,7 @@ fn ends_at(text: &str, now_ms: i64) -> CommandResult<Option<i64>> {
     let span: Span = text.parse().map_err(|error: bough_server::config::SpanError| {
         CommandError::usage(error.to_string()).hint("write a length of time such as 30d or 12h")
     })?;
-    let length = span.duration().map(|time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
-    Ok(length.map(|length| now_ms.saturating_add(length)))
+    Ok(span.end_after(now_ms))
 }
 
 fn list(app: &App, file: &TokenFile<'_>) -> CommandResult<()> {
