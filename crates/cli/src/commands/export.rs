@@ -153,7 +153,7 @@ pub(crate) fn failed(error: MigrateError) -> CommandError {
         }
         MigrateError::SessionLocked { .. } => (
             ErrorKind::Conflict,
-            Some("a server lets go of a session that rests, and when it stops"),
+            Some("a server releases a session that nobody uses, and all of them when it stops"),
         ),
         // What cannot be read cannot be exported either.
         MigrateError::WouldLose { lost }

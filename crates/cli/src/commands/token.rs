@@ -217,7 +217,7 @@ fn state(token: &TokenRecord, now_ms: i64) -> String {
         (Some(at), _) => format!("revoked {}", stamp(at)),
         (None, Some(end)) if end <= now_ms => format!("ended {}", stamp(end)),
         (None, Some(end)) => format!("until {}", stamp(end)),
-        (None, None) => "good".to_owned(),
+        (None, None) => "valid".to_owned(),
     }
 }
 
