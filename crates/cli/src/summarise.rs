@@ -40,9 +40,7 @@ impl Configured {
         let compaction = loaded.config.compaction;
         Ok(Self { settings: compaction.settings(), command: compaction.command })
     }
-}
 
-impl Configured {
     /// The default source of summaries: the program, or the fixed rules if there is none.
     pub(crate) fn source(&self, focus: Option<String>) -> SummarySource {
         if self.command.is_empty() {
@@ -83,9 +81,7 @@ impl SummarySource {
     pub(crate) const fn command(command: Vec<String>, focus: Option<String>) -> Self {
         Self::Command { command, focus }
     }
-}
 
-impl SummarySource {
     /// The summary of a conversation; `None` if the fixed rules write it.
     pub(crate) async fn text(&self, conversation: &str) -> CommandResult<Option<String>> {
         match self {
