@@ -14,7 +14,7 @@ use super::asking::{Asked, RemoteReads, ask, understood};
 use super::client::{CallError, Client, Link};
 use super::follow::follow;
 use super::kind::Kind;
-use super::protocol::{Accepted, CommitRequest, ReadRequest, StoreAnswer};
+use super::protocol::{Accepted, CommitRequest, ReadRequest, StoreAnswer, to_json};
 use super::session_manager::SessionManager;
 use crate::buffered_draft::BufferedDraft;
 use crate::changes::ChangeHub;
@@ -114,10 +114,6 @@ impl BridgeStore {
 /// Whether the main answers to our own name: then it is this process, however the address is spelt.
 pub(super) async fn answers_to(client: &Client, own_name: &str) -> bool {
     client.call(own_name, json!({})).await.is_ok()
-}
-
-fn to_json<T: serde::Serialize>(request: &T) -> Result<Value, StoreError> {
-    serde_json::to_value(request).map_err(|error| StoreError::invalid(error.to_string()))
 }
 
 /// The main's answer, as the requested type.
