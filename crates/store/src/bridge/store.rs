@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::BridgeOptions;
-use super::asking::{Asked, RemoteReads, ask, understood};
+use super::asking::{ReadTransport, RemoteReads, ask, parse_answer};
 use super::client::{CallError, Client, Link};
 use super::follow::follow;
 use super::kind::Kind;
@@ -120,7 +120,7 @@ pub(super) async fn answers_to(client: &Client, own_name: &str) -> bool {
 pub(super) fn answer_of<T: DeserializeOwned>(
     answer: Result<Value, CallError>,
 ) -> Result<T, StoreError> {
-    understood(store_answer(answer)?)
+    parse_answer(store_answer(answer)?)
 }
 
 fn store_answer(answer: Result<Value, CallError>) -> Result<StoreAnswer, StoreError> {
@@ -130,7 +130,7 @@ fn store_answer(answer: Result<Value, CallError>) -> Result<StoreAnswer, StoreEr
 }
 
 #[async_trait]
-impl Asked for BridgeStore {
+impl ReadTransport for BridgeStore {
     async fn ask(&self, request: &ReadRequest) -> Result<StoreAnswer, StoreError> {
         self.refuse_self()?;
         store_answer(self.shared.client.call(READ, to_json(request)?).await)
