@@ -308,8 +308,8 @@ impl Catalogue {
     /// Puts a queue that could not be written in front of what came since.
     fn put_back(&self, mut queued: Queue) {
         let mut pending = self.lock_pending();
-        for (session, change) in std::mem::take(&mut *pending).in_order() {
-            queued.add(session, change);
+        for (session, change) in pending.in_order() {
+            queued.add(session.clone(), change.clone());
         }
         *pending = queued;
     }

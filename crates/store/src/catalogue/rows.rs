@@ -55,7 +55,7 @@ pub(super) fn write(connection: &mut Connection, queued: &Queue) -> rusqlite::Re
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut log = Log::go_on(&transaction)?;
     let mut moves = Moves::of(&transaction)?;
-    for (session, change) in queued.borrowed_in_order() {
+    for (session, change) in queued.in_order() {
         match change {
             Pending::Put(row) => put(&transaction, &mut log, row, None)?,
             Pending::Revived(row) => {
