@@ -220,13 +220,13 @@ impl Catalogue {
 
     /// Whether the catalogue was last opened in this boot of the machine. One that says nothing of itself is never the same.
     pub fn is_of_boot(&self, boot: &str) -> Result<bool, StoreError> {
-        let noted = schema::read_boot(&self.lock_reader()).map_err(sqlite_error)?;
-        Ok(!boot.is_empty() && noted == boot)
+        let noted = schema::fact(&self.lock_reader(), "boot").map_err(sqlite_error)?;
+        Ok(!boot.is_empty() && noted.is_some_and(|noted: String| noted == boot))
     }
 
     /// Notes the boot of the machine, for [`is_of_boot`](Self::is_of_boot).
     pub fn note_boot(&self, boot: &str) -> Result<(), StoreError> {
-        schema::write_boot(&self.lock_writer(), boot).map_err(sqlite_error)
+        schema::put_fact(&self.lock_writer(), "boot", boot).map_err(sqlite_error)
     }
 
     /// Whether deleted incarnations were forgotten, so that one which is not known may be an old one.
