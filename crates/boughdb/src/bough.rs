@@ -291,7 +291,7 @@ impl Bough {
         Err(ServiceError::Forbidden { reason }.into())
     }
 
-    /// Finishes what can be finished and lets go of the folder.
+    /// Finishes what can be finished and releases the folder.
     pub async fn close(&self) -> Result<(), Error> {
         Ok(self.service.store().close().await?)
     }

@@ -60,7 +60,7 @@ pub struct CatalogueFile {
     pub name: RelPath,
     /// The same file in the operating system's words; SQLite opens it by itself.
     pub path: PathBuf,
-    /// For waiting until another process lets go of it.
+    /// For waiting until another process releases it.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -218,7 +218,7 @@ impl Catalogue {
         feed::forget_all(&mut self.lock_writer()).map_err(sqlite_error)
     }
 
-    /// Whether the catalogue was last opened in this boot of the machine. One that says nothing of itself is never the same.
+    /// Whether the catalogue was last opened in this boot of the machine. An unknown boot is never the same.
     pub fn is_of_boot(&self, boot: &str) -> Result<bool, StoreError> {
         let noted = schema::fact(&self.lock_reader(), "boot").map_err(sqlite_error)?;
         Ok(!boot.is_empty() && noted.is_some_and(|noted: String| noted == boot))

@@ -175,7 +175,7 @@ fn put(
             after = known.position;
             number = (known.position == row.position).then_some(known.change);
         } else if known.created_at > row.listed.meta.created_at {
-            // A late word of an earlier incarnation.
+            // News of an earlier incarnation that comes late.
             return Ok(());
         } else {
             // A new incarnation means that the old one is over, even if that was not announced yet.
@@ -448,7 +448,7 @@ fn gone(
     Ok(())
 }
 
-/// Forgets the oldest deletions beyond those that are kept: a write so late is not to be feared.
+/// Forgets the oldest deletions beyond those that are kept: no write to them is expected so late.
 fn prune_gone(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let over: Option<u64> = transaction
         .prepare_cached("SELECT change FROM gone ORDER BY change DESC LIMIT 1 OFFSET ?")?
