@@ -55,7 +55,7 @@ impl Bough {
         let (clock, entropy) = (platform.clock.clone(), platform.entropy.clone());
         let disk = platform.disk.clone();
         let store = NativeStore::open(platform, root.clone(), options).await?;
-        let bough = Self::with_doors(Arc::new(store), clock.clone(), entropy);
+        let bough = Self::over(Arc::new(store), clock.clone(), entropy);
         // A reply that a crash left open is found here by the task that closes abandoned ones.
         bough.service.set_open_streams(Arc::new(NativeSharedState::open(&*disk, &root)?));
         bough.service.set_search_index(Some(Arc::new(NativeIndex::in_folder(disk, &root, clock)?)));
@@ -73,10 +73,10 @@ impl Bough {
     /// Any other store, such as the files of another program or one of your own.
     #[must_use]
     pub fn on(store: Arc<dyn Store>) -> Self {
-        Self::with_doors(store, Arc::new(SystemClock::new()), Arc::new(OsEntropy))
+        Self::over(store, Arc::new(SystemClock::new()), Arc::new(OsEntropy))
     }
 
-    fn with_doors(store: Arc<dyn Store>, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
+    fn over(store: Arc<dyn Store>, clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>) -> Self {
         Self { service: Service::new(store, clock, entropy), scope: Scope::owner() }
     }
 
@@ -291,7 +291,7 @@ impl Bough {
         Err(ServiceError::Forbidden { reason }.into())
     }
 
-    /// Finishes what can be finished and lets go of the folder.
+    /// Finishes what can be finished and releases the folder.
     pub async fn close(&self) -> Result<(), Error> {
         Ok(self.service.store().close().await?)
     }

@@ -107,8 +107,13 @@ impl CommandError {
     }
 
     /// Adds a next step.
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        self.maybe_hint(Some(hint))
+    }
+
+    /// Adds a next step, if there is one.
+    pub(crate) fn maybe_hint(mut self, hint: Option<impl Into<String>>) -> Self {
+        self.hints.extend(hint.map(Into::into));
         self
     }
 }

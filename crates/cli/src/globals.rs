@@ -1,6 +1,8 @@
 //! Flags that every command takes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use bough_server::config::{ConfigError, Loaded, Overrides, load};
 
 use crate::command_error::{CommandError, CommandResult};
 use crate::output::ColorChoice;
@@ -41,6 +43,16 @@ impl Globals {
             CommandError::usage("there is no home directory for the data directory")
                 .hint("name a data directory with --data-dir, or in BOUGH_DATA_DIR")
         })
+    }
+
+    /// The configuration that a server would run with: of a named file, or of the data directory's.
+    pub(crate) fn load_config(&self, config: Option<&Path>) -> Result<Loaded, ConfigError> {
+        let flags = Overrides {
+            data_dir: self.data_dir.clone(),
+            config: config.map(Path::to_owned),
+            ..Overrides::default()
+        };
+        load(&flags, &|name: &str| std::env::var(name).ok())
     }
 
     /// The data directory, for commands that do not work through a server.

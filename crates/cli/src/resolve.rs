@@ -28,6 +28,15 @@ pub(crate) async fn session(backend: &Backend, text: &str) -> CommandResult<Summ
     }
 }
 
+/// Finds all sessions that arguments name, before anything is done to one of them: a wrong name must change nothing.
+pub(crate) async fn sessions(backend: &Backend, names: &[String]) -> CommandResult<Vec<Summary>> {
+    let mut found = Vec::new();
+    for name in names {
+        found.push(session(backend, name).await?);
+    }
+    Ok(found)
+}
+
 /// Finds the session that an argument names, for commands that show it. A person who names a file expects all of it, so
 /// this warns if pi wrote to the file after it was migrated.
 pub(crate) async fn session_to_show(
@@ -80,9 +89,14 @@ pub(crate) struct Named {
     pub(crate) caption: String,
 }
 
+/// Opens the store to find the session that an argument names, and closes it before the command works on the files.
+pub(crate) async fn in_closed_store(app: &App, text: &str) -> CommandResult<Named> {
+    app.with_backend(async |backend| damaged_or_whole(backend, text).await).await
+}
+
 /// Finds the session that an argument names, for commands that find damage or lead out of it: one that is too damaged to be
 /// read is named by its whole id.
-pub(crate) async fn damaged_or_whole(backend: &Backend, text: &str) -> CommandResult<Named> {
+async fn damaged_or_whole(backend: &Backend, text: &str) -> CommandResult<Named> {
     match session(backend, text).await {
         Ok(found) => Ok(Named { id: found.id().clone(), caption: found.caption().to_owned() }),
         Err(error) if error.kind == ErrorKind::Damaged => {
@@ -203,6 +217,18 @@ pub(crate) async fn entry(
                 .take(CANDIDATES_SHOWN)
                 .fold(error, |error, id| error.hint(id.as_str())))
         }
+    }
+}
+
+/// Finds the end of a branch that an argument names. `None` means the active leaf.
+pub(crate) async fn branch_end(
+    backend: &Backend,
+    session: &Summary,
+    named: Option<&str>,
+) -> CommandResult<Option<EntryId>> {
+    match named {
+        Some(text) => entry(backend, session, text).await.map(Some),
+        None => Ok(None),
     }
 }
 

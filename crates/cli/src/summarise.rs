@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use async_trait::async_trait;
-use bough_server::config::{Overrides, load};
 use bough_service::api::CompactionResponse;
 use bough_service::compaction::{
     CompactionSettings, NoSummary, PathItem, Summariser, branch_digest, conversation_text,
@@ -35,20 +34,13 @@ impl Configured {
         if globals.server.is_some() {
             return Ok(Self::default());
         }
-        let flags = Overrides {
-            data_dir: globals.data_dir.clone(),
-            config: config.map(Path::to_owned),
-            ..Overrides::default()
-        };
-        let loaded = load(&flags, &|name: &str| std::env::var(name).ok()).map_err(|error| {
+        let loaded = globals.load_config(config).map_err(|error| {
             CommandError::failed(error).hint("`bough config check` shows what is wrong")
         })?;
         let compaction = loaded.config.compaction;
         Ok(Self { settings: compaction.settings(), command: compaction.command })
     }
-}
 
-impl Configured {
     /// The default source of summaries: the program, or the fixed rules if there is none.
     pub(crate) fn source(&self, focus: Option<String>) -> SummarySource {
         if self.command.is_empty() {
@@ -89,9 +81,7 @@ impl SummarySource {
     pub(crate) const fn command(command: Vec<String>, focus: Option<String>) -> Self {
         Self::Command { command, focus }
     }
-}
 
-impl SummarySource {
     /// The summary of a conversation; `None` if the fixed rules write it.
     pub(crate) async fn text(&self, conversation: &str) -> CommandResult<Option<String>> {
         match self {

@@ -9,6 +9,7 @@ use axum::Router;
 use axum::extract::Path;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use bough_session::hex;
 use http::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
     IF_NONE_MATCH, REFERRER_POLICY, VARY,
@@ -87,13 +88,9 @@ impl Asset {
 }
 
 fn digest(bytes: &[u8]) -> String {
-    let full = Sha256::digest(bytes);
-    full.iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect::<String>()
-        .chars()
-        .take(DIGEST_DIGITS)
-        .collect()
+    let mut digits = hex(&Sha256::digest(bytes));
+    digits.truncate(DIGEST_DIGITS);
+    digits
 }
 
 pub(crate) fn router() -> Router<App> {

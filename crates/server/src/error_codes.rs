@@ -7,20 +7,21 @@ use serde_json::{Value, json};
 
 /// A code that requests fail with.
 #[derive(Debug)]
-pub(crate) struct ErrorCode {
+pub struct ErrorCode {
     /// The code, such as `session/not_found`.
-    pub(crate) code: &'static str,
+    pub code: &'static str,
     /// The statuses that it comes with over HTTP.
-    pub(crate) statuses: &'static [u16],
+    pub statuses: &'static [u16],
     /// What it means.
-    pub(crate) meaning: &'static str,
+    pub meaning: &'static str,
     /// What the caller can do; empty if the meaning includes it.
-    pub(crate) action: &'static str,
+    pub action: &'static str,
 }
 
 impl ErrorCode {
     /// What it means, and what the caller can do.
-    pub(crate) fn text(&self) -> String {
+    #[must_use]
+    pub fn text(&self) -> String {
         format!("{} {}", self.meaning, self.action).trim_end().to_owned()
     }
 
@@ -67,7 +68,7 @@ macro_rules! codes {
 }
 
 /// The codes of functions, on the bus and over HTTP.
-pub(crate) const FUNCTION_ERRORS: &[ErrorCode] = codes! {
+pub const FUNCTION_ERRORS: &[ErrorCode] = codes! {
     "session/not_found" [404] "The session does not exist, or the caller may not see it.";
     "session/entry_not_found" [404] "The session has no such entry.";
     "session/parent_not_found" [422] "The session has no entry with that `parent_id`.";

@@ -19,7 +19,6 @@ mod engine;
 mod error_codes;
 mod guard;
 mod inspection;
-mod integration;
 mod logs;
 mod mcp;
 mod metrics;
@@ -31,15 +30,16 @@ mod settings;
 mod shutdown;
 mod stores;
 mod tasks;
+mod worker_manifest;
 
 pub use bare_engine::BareEngine;
 pub use bough_service::Bindings;
 pub use bough_service::Service;
 pub use engine::{ConfigurationOffer, EngineError, EngineLink};
+pub use error_codes::{ErrorCode, FUNCTION_ERRORS};
 pub use guard::{
     LOCAL_KEY_FILE, NewToken, TOKENS_FILE, TokenError, TokenFile, TokenRecord, TokenText, Tokens,
 };
-pub use integration::{integration_page, worker_manifest};
 pub use logs::start_log;
 pub use run::{
     EngineConnector, NativeWrapper, ServeError, ServeOptions, Server, run, shutdown_on_signals,
@@ -47,3 +47,4 @@ pub use run::{
 pub use settings::Environment;
 pub use shutdown::{Shutdown, ShutdownSwitch, shutdown_switch};
 pub use stores::OpenError;
+pub use worker_manifest::worker_manifest;

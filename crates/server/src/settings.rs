@@ -187,7 +187,7 @@ impl Applier {
         self.app.set_own_settings(offer(&new));
         self.app.guard.replace(self.sources.rules(&new, &self.tokens()));
         logs::change_log(new.log);
-        self.say_what_waits(service, &new);
+        self.report_pending_restart(service, &new);
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = new;
         tracing::info!("the configuration was applied");
         Ok(())
@@ -225,8 +225,8 @@ impl Applier {
     }
 
     /// Reports in the log and in `session::config-status` which changes need a restart.
-    fn say_what_waits(&self, service: &Service, new: &Config) {
-        let fields = waiting_for_restart(&self.started, new);
+    fn report_pending_restart(&self, service: &Service, new: &Config) {
+        let fields = pending_restart(&self.started, new);
         for field in &fields {
             tracing::warn!(field, "this change takes effect at the next start");
         }
@@ -241,7 +241,7 @@ fn needs_another_store(old: &Config, new: &Config) -> bool {
 }
 
 /// Fields that are only read at the start, in which two configurations differ.
-fn waiting_for_restart(started: &Config, new: &Config) -> Vec<String> {
+fn pending_restart(started: &Config, new: &Config) -> Vec<String> {
     let fields = [
         ("data_dir", started.data_dir != new.data_dir),
         ("listen", started.listen != new.listen),

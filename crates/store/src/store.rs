@@ -135,7 +135,7 @@ pub trait Store: ReadStore {
     /// on a session that is well.
     async fn reopen(&self, session: &SessionId) -> Result<(), StoreError>;
 
-    /// Finishes what can be finished and lets go of locks. Reads and writes may follow; they open
+    /// Finishes what can be finished and releases locks. Reads and writes may follow; they open
     /// again what they need.
     async fn close(&self) -> Result<(), StoreError>;
 }

@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use bough_service::api::{
-    AppendResponse, ArchiveResponse, CompactRequest, CompactionResponse, ContextResponse,
-    DeleteResponse, ForkResponse, GetMessageResponse, ListTrashResponse, LoopSummary,
-    LoopsResponse, PlanCompactionRequest, PurgeResponse, SessionItem, SessionsResponse,
-    SetMetaResponse, UndeleteResponse, UndoCompactionRequest, UndoCompactionResponse,
-    UsageResponse,
+    AppendResponse, ArchiveResponse, ContextResponse, DeleteResponse, ForkResponse,
+    GetMessageResponse, ListTrashResponse, LoopSummary, LoopsResponse, SessionItem,
+    SessionsResponse, SetMetaResponse, UndeleteResponse,
 };
 use bough_session::{
     AgentMessage, Bookkeeping, EntryId, JsonMap, SessionEntry, SessionId, SessionMeta,
@@ -231,27 +229,6 @@ impl Backend {
         Ok(answer.meta)
     }
 
-    /// Removes a deleted session for good. Returns whether it existed.
-    pub(crate) async fn purge(
-        &self,
-        session: &SessionId,
-        incarnation: &str,
-    ) -> Result<bool, CallError> {
-        let request = json!({ "session_id": session, "incarnation": incarnation });
-        let answer: PurgeResponse = self.call("session::purge", &request).await?;
-        Ok(answer.purged)
-    }
-
-    /// Tokens and money of a session and of one branch.
-    pub(crate) async fn usage(
-        &self,
-        session: &SessionId,
-        leaf: Option<&EntryId>,
-    ) -> Result<UsageResponse, CallError> {
-        let request = json!({ "session_id": session, "from_entry_id": leaf });
-        self.call("session::usage", &request).await
-    }
-
     /// The loops of a session, the first started first.
     pub(crate) async fn loops(&self, session: &SessionId) -> Result<Vec<LoopSummary>, CallError> {
         let (mut loops, mut cursor) = (Vec::new(), None);
@@ -276,31 +253,6 @@ impl Backend {
         let request =
             json!({ "session_id": session, "from_entry_id": leaf, "max_tokens": max_tokens });
         self.call("session::context", &request).await
-    }
-
-    /// What compacting a session would do.
-    pub(crate) async fn plan_compaction(
-        &self,
-        request: &PlanCompactionRequest,
-    ) -> Result<CompactionResponse, CallError> {
-        self.call("session::plan-compaction", request).await
-    }
-
-    /// Compacts a session.
-    pub(crate) async fn compact(
-        &self,
-        request: &CompactRequest,
-    ) -> Result<CompactionResponse, CallError> {
-        self.call("session::compact", request).await
-    }
-
-    /// Undoes the last compaction of a session.
-    pub(crate) async fn undo_compaction(
-        &self,
-        session: &SessionId,
-    ) -> Result<UndoCompactionResponse, CallError> {
-        let request = UndoCompactionRequest { session_id: session.clone(), expected_leaf: None };
-        self.call("session::undo-compaction", &request).await
     }
 
     /// The events after a cursor; waits so long for the first. Without a cursor, returns only the present cursor.

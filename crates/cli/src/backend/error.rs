@@ -104,11 +104,7 @@ impl From<ServiceError> for CallError {
 impl From<CallError> for CommandError {
     fn from(error: CallError) -> Self {
         let hint = own_hint(&error).or(error.hint);
-        let failed = Self::new(error.kind, error.message);
-        match hint {
-            Some(hint) => failed.hint(hint),
-            None => failed,
-        }
+        Self::new(error.kind, error.message).maybe_hint(hint)
     }
 }
 

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use bough_server::config::Address;
 use bough_service::{Right, percent_encode};
 use bough_store::StoreError;
-use bough_store::bridge::Asked;
+use bough_store::bridge::ReadTransport;
 use bough_store::bridge::protocol::{ReadRequest, StoreAnswer};
 use serde_json::{Value, json};
 use ureq::http;
@@ -92,7 +92,7 @@ impl Remote {
 
 /// Reads of one session go to the server's `session::raw`.
 #[async_trait]
-impl Asked for Remote {
+impl ReadTransport for Remote {
     async fn ask(&self, request: &ReadRequest) -> Result<StoreAnswer, StoreError> {
         let shape = |error: serde_json::Error| CallError::shape(&error).into_store_error();
         let mut read = serde_json::to_value(request).map_err(shape)?;

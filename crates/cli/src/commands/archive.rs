@@ -40,11 +40,7 @@ pub(crate) async fn unarchive(app: &App, args: UnarchiveArgs) -> CommandResult<(
 
 async fn set(app: &App, names: &[String], archived: bool) -> CommandResult<()> {
     app.with_backend(async |backend| {
-        // Look up all names first: a wrong one must change nothing.
-        let mut sessions = Vec::new();
-        for name in names {
-            sessions.push(resolve::session(backend, name).await?);
-        }
+        let sessions = resolve::sessions(backend, names).await?;
         let (mut done, mut failed) = (Vec::new(), None);
         for session in sessions {
             match backend.set_archived(session.id(), archived).await {

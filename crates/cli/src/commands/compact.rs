@@ -1,7 +1,8 @@
 use std::path::PathBuf;
 
 use bough_service::api::{
-    CompactRequest, CompactionResponse, PlanCompactionRequest, UndoCompactionResponse,
+    CompactRequest, CompactionResponse, PlanCompactionRequest, UndoCompactionRequest,
+    UndoCompactionResponse,
 };
 use bough_service::compaction::NothingToCompact;
 use bough_session::estimate_text_tokens;
@@ -103,7 +104,10 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         let name = args.session.as_deref().unwrap_or_default();
         let session = resolve::session(backend, name).await?;
         if args.undo {
-            return report_undone(app, &backend.undo_compaction(session.id()).await?);
+            let request =
+                UndoCompactionRequest { session_id: session.id().clone(), expected_leaf: None };
+            let undone = backend.call("session::undo-compaction", &request).await?;
+            return report_undone(app, &undone);
         }
         match work.prepare(&session, false).await? {
             Ok(ready) => work.ask_and_write(&session, ready).await,
@@ -140,7 +144,8 @@ impl Compacting<'_> {
             only_if_due: Some(only_if_due),
             include_conversation: Some(self.source.reads_conversation()),
         };
-        let mut plan = self.backend.plan_compaction(&request).await?;
+        let mut plan: CompactionResponse =
+            self.backend.call("session::plan-compaction", &request).await?;
         let conversation = plan.conversation.take().unwrap_or_default();
         if plan.reason.is_some() {
             return Ok(Err(plan));
@@ -161,7 +166,7 @@ impl Compacting<'_> {
             only_if_due: Some(only_if_due),
             expected_leaf: Some(ready.plan.expected_leaf()),
         };
-        Ok(self.backend.compact(&request).await?)
+        Ok(self.backend.call("session::compact", &request).await?)
     }
 
     /// A server that writes in the place of this process keeps as much as was planned.

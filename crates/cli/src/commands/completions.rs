@@ -20,10 +20,7 @@ pub(crate) struct Args {
 pub(crate) fn run(app: &App, args: &Args) -> CommandResult<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "bough", &mut script);
-    if app.output.is_json() {
-        let text = String::from_utf8_lossy(&script);
-        let answer = serde_json::json!({ "shell": args.shell.to_string(), "script": text });
-        return app.output.json(&answer);
-    }
-    app.output.bytes(&script)
+    let text = String::from_utf8_lossy(&script);
+    let answer = serde_json::json!({ "shell": args.shell.to_string(), "script": text });
+    app.output.answer(&answer, || app.output.bytes(&script))
 }

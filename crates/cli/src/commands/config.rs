@@ -2,9 +2,7 @@ use std::path::PathBuf;
 
 use bough_platform::OsDisk;
 use bough_server::TokenFile;
-use bough_server::config::{
-    ConfigError, DOCUMENTED_FILE, Loaded, Overrides, hide_secrets, load, show,
-};
+use bough_server::config::{ConfigError, DOCUMENTED_FILE, Loaded, hide_secrets, show};
 use serde_json::json;
 
 use crate::app::App;
@@ -38,18 +36,11 @@ enum Action {
 
 pub(crate) fn run(app: &App, args: Args) -> CommandResult<()> {
     if matches!(args.action, Action::Example) {
-        if app.output.is_json() {
-            return app.output.json(&json!({ "example": DOCUMENTED_FILE }));
-        }
-        return app.output.bytes(DOCUMENTED_FILE.as_bytes());
+        let answer = json!({ "example": DOCUMENTED_FILE });
+        return app.output.answer(&answer, || app.output.bytes(DOCUMENTED_FILE.as_bytes()));
     }
-    let flags = Overrides {
-        data_dir: app.globals.data_dir.clone(),
-        config: args.config,
-        ..Overrides::default()
-    };
     app.globals.local_only("config")?;
-    let loaded = load(&flags, &|name: &str| std::env::var(name).ok()).map_err(unusable)?;
+    let loaded = app.globals.load_config(args.config.as_deref()).map_err(unusable)?;
     match args.action {
         Action::Check => check(app, &loaded),
         _ => print(app, &loaded),
@@ -79,15 +70,11 @@ fn has_tokens(loaded: &Loaded) -> CommandResult<bool> {
 
 fn check(app: &App, loaded: &Loaded) -> CommandResult<()> {
     loaded.config.check_exposure(has_tokens(loaded)?).map_err(CommandError::failed)?;
-    if app.output.is_json() {
-        return app.output.json(&json!({ "ok": true, "file": loaded.file }));
-    }
-    match &loaded.file {
-        Some(file) => app.output.line(format!("{} is valid", file.display())),
-        None => app
-            .output
-            .line(format!("{} does not exist; the defaults apply", loaded.watched.display())),
-    }
+    let text = match &loaded.file {
+        Some(file) => format!("{} is valid", file.display()),
+        None => format!("{} does not exist; the defaults apply", loaded.watched.display()),
+    };
+    app.output.answer(&json!({ "ok": true, "file": loaded.file }), || app.output.line(text))
 }
 
 fn print(app: &App, loaded: &Loaded) -> CommandResult<()> {

@@ -44,10 +44,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     app.with_backend(async |backend| {
         backend.set_compaction(&configured.settings);
         let session = resolve::session_to_show(app, backend, &args.session).await?;
-        let leaf = match &args.leaf {
-            Some(text) => Some(resolve::entry(backend, &session, text).await?),
-            None => None,
-        };
+        let leaf = resolve::branch_end(backend, &session, args.leaf.as_deref()).await?;
         let shown = Shown { app, backend, session: session.id(), leaf: leaf.as_ref() };
         if args.max_tokens.is_none()
             && let Some(stream) = backend.context_stream(session.id(), leaf.as_ref()).await?

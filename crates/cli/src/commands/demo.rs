@@ -27,10 +27,8 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         if args.live {
             sessions.extend(demo.play_live(app, backend).await?);
         }
-        if app.output.is_json() {
-            return app.output.json(&json!({ "session_ids": sessions }));
-        }
-        app.output.line(format!("{} sessions were written; `bough ls` lists them", sessions.len()))
+        let text = format!("{} sessions were written; `bough ls` lists them", sessions.len());
+        app.output.answer(&json!({ "session_ids": sessions }), || app.output.line(text))
     })
     .await
 }

@@ -81,10 +81,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     }
     app.with_backend(async |backend| {
         let session = resolve::session_to_show(app, backend, &args.session).await?;
-        let leaf = match &args.leaf {
-            Some(text) => Some(resolve::entry(backend, &session, text).await?),
-            None => None,
-        };
+        let leaf = resolve::branch_end(backend, &session, args.leaf.as_deref()).await?;
         let options = ExportOptions { format: args.format.into(), leaf, cwd: None };
         let store = backend.reads();
         let Some(path) = &args.output else {
@@ -156,7 +153,7 @@ pub(crate) fn failed(error: MigrateError) -> CommandError {
         }
         MigrateError::SessionLocked { .. } => (
             ErrorKind::Conflict,
-            Some("a server lets go of a session that rests, and when it stops"),
+            Some("a server releases a session that nobody uses, and all of them when it stops"),
         ),
         // What cannot be read cannot be exported either.
         MigrateError::WouldLose { lost }
@@ -178,9 +175,5 @@ pub(crate) fn failed(error: MigrateError) -> CommandError {
         error if error.is_damage() => (ErrorKind::Damaged, None),
         _ => (ErrorKind::Failed, None),
     };
-    let failed = CommandError::new(kind, error);
-    match hint {
-        Some(hint) => failed.hint(hint),
-        None => failed,
-    }
+    CommandError::new(kind, error).maybe_hint(hint)
 }

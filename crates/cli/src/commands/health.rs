@@ -1,7 +1,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use bough_server::config::{Address, ConfigError, Overrides, load};
+use bough_server::config::{Address, ConfigError};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -43,22 +43,16 @@ async fn check(app: &App, args: Args) -> CommandResult<()> {
         let text = format!("{} is not ready: {reason}", server.address());
         return Err(CommandError::failed(text).hint("see the server's log"));
     }
-    if app.output.is_json() {
-        return app.output.json(&json!({ "server": server.address(), "ready": page }));
-    }
-    app.output.line(format!("{} is ready", server.address()))
+    let text = format!("{} is ready", server.address());
+    let answer = json!({ "server": server.address(), "ready": page });
+    app.output.answer(&answer, || app.output.line(text))
 }
 
 fn server(app: &App, args: Args) -> CommandResult<Remote> {
     if let Some(address) = &app.globals.server {
         return Remote::new(address, None);
     }
-    let flags = Overrides {
-        data_dir: app.globals.data_dir.clone(),
-        config: args.config,
-        ..Overrides::default()
-    };
-    let loaded = load(&flags, &|name: &str| std::env::var(name).ok()).map_err(unreadable)?;
+    let loaded = app.globals.load_config(args.config.as_deref()).map_err(unreadable)?;
     let address = Address::parse("listen", &loaded.config.listen).map_err(unreadable)?;
     if address.port == 0 {
         let text = "the configuration leaves the port of the server to the system";

@@ -7,7 +7,7 @@ use bough_recorder::{
     AgentEvent, DurableError, DurableOptions, DurableRecorder, Fact, Notice, RecordedSession,
     Recording, Replay, SessionRecorderConfig, SessionScope,
 };
-use bough_server::config::{self, Overrides, Span, load};
+use bough_server::config::{self, Span};
 use bough_server::shutdown_on_signals;
 use bough_service::{RecordingSink, Service, ServiceError};
 use bough_session::SessionId;
@@ -123,8 +123,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
 
 /// The scope of recorded sessions in the configuration.
 fn configured_scope(app: &App) -> CommandResult<SessionScope> {
-    let flags = Overrides { data_dir: app.globals.data_dir.clone(), ..Overrides::default() };
-    let loaded = load(&flags, &|name: &str| std::env::var(name).ok()).map_err(|error| {
+    let loaded = app.globals.load_config(None).map_err(|error| {
         CommandError::failed(error).hint("`bough config check` shows what is wrong with it")
     })?;
     Ok(match loaded.config.session.scope {

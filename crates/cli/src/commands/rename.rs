@@ -22,10 +22,9 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     app.with_backend(async |backend| {
         let session = resolve::session(backend, &args.session).await?;
         let meta = backend.rename(session.id(), &args.title).await?;
-        if app.output.is_json() {
-            return app.output.json(&json!({ "meta": meta, "previous_title": session.meta.title }));
-        }
-        app.output.line(format!("{} is now called {:?}", session.id(), meta.title))
+        let text = format!("{} is now called {:?}", session.id(), meta.title);
+        let answer = json!({ "meta": meta, "previous_title": session.meta.title });
+        app.output.answer(&answer, || app.output.line(text))
     })
     .await
 }

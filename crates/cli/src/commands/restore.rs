@@ -35,10 +35,8 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         let chosen = choose(&trash, args.session.as_deref())?;
         let id = &chosen.meta.session_id;
         let meta = backend.undelete(id, Some(&chosen.incarnation)).await?;
-        if app.output.is_json() {
-            return app.output.json(&json!({ "meta": meta }));
-        }
-        app.output.line(format!("restored {} ({id})", named(chosen)))
+        let text = format!("restored {} ({id})", named(chosen));
+        app.output.answer(&json!({ "meta": meta }), || app.output.line(text))
     })
     .await
 }

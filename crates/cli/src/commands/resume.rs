@@ -42,14 +42,13 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         })
         .await?;
         match outcome {
-            Outcome::Picked(session) if app.output.is_json() => {
-                app.output.json(&json!({ "session_id": session }))
+            Outcome::Picked(session) => {
+                let answer = json!({ "session_id": session });
+                app.output.answer(&answer, || app.output.line(session.as_str()))
             }
-            Outcome::Picked(session) => app.output.line(session.as_str()),
-            Outcome::PickedFile(file) if app.output.is_json() => {
-                app.output.json(&json!({ "file": file }))
+            Outcome::PickedFile(file) => {
+                app.output.answer(&json!({ "file": file }), || app.output.line(&*file))
             }
-            Outcome::PickedFile(file) => app.output.line(file),
             Outcome::Cancelled if only_pick => Err(CommandError::cancelled()),
             Outcome::Cancelled | Outcome::Left => Ok(()),
             Outcome::Done(text) => app.output.line(text),

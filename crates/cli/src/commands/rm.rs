@@ -1,3 +1,4 @@
+use bough_service::api::PurgeResponse;
 use serde_json::json;
 
 use crate::app::App;
@@ -32,10 +33,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     app.with_backend(async |backend| {
-        let mut sessions = Vec::new();
-        for name in &args.sessions {
-            sessions.push(resolve::session(backend, name).await?);
-        }
+        let sessions = resolve::sessions(backend, &args.sessions).await?;
         if !args.yes && !app.output.confirm(&question(&sessions, args.purge), "--yes")? {
             return Err(CommandError::cancelled());
         }
@@ -76,7 +74,8 @@ async fn delete(backend: &Backend, session: &Summary, purge: bool) -> CommandRes
         let newest = backend.trash(1, None).await?.sessions;
         let found = newest.into_iter().find(|item| item.meta.session_id == *session.id());
         if let Some(item) = found {
-            backend.purge(session.id(), &item.incarnation).await?;
+            let request = json!({ "session_id": session.id(), "incarnation": item.incarnation });
+            let _purged: PurgeResponse = backend.call("session::purge", &request).await?;
         }
     }
     Ok(())

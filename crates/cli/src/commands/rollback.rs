@@ -45,14 +45,12 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     let data_dir = app.globals.data_dir_only("rollback")?;
-    // The session is named while the store is open, and let go of before it is moved.
-    let named = app.with_backend(async |it| resolve::damaged_or_whole(it, &args.session).await);
-    let session = named.await?;
+    let session = resolve::in_closed_store(app, &args.session).await?;
     let migrator = open(&data_dir)?;
     let file = migrator
         .file_behind(&session.id)
         .map_err(|error| never_brought_in(&args.session, error))?;
-    let question = format!("Give {:?} back to {file}?", session.caption);
+    let question = format!("Return {:?} to {file}?", session.caption);
     if !args.yes && !app.output.confirm(&question, "--yes")? {
         return Err(CommandError::cancelled());
     }
@@ -74,9 +72,9 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         return app.output.json(&done);
     }
     if done.already {
-        return app.output.line(format!("{} answered for it already", done.address));
+        return app.output.line(format!("the session was read from {} already", done.address));
     }
-    app.output.line(format!("{} answers for the session again", done.address))?;
+    app.output.line(format!("the session is read from {} again", done.address))?;
     let lines = count(done.exported, "line was", "lines were");
     app.output.note(Line::of(Style::Dim, format!("{lines} added to it")));
     Ok(())
@@ -88,6 +86,6 @@ fn never_brought_in(argument: &str, error: MigrateError) -> CommandError {
     if !nothing || !files::exists(Path::new(argument)) {
         return failed(error);
     }
-    CommandError::not_found(format!("{argument} was not brought in: nothing is to be given back"))
+    CommandError::not_found(format!("{argument} was not brought in, so there is nothing to return"))
         .hint(format!("`bough migrate {}` would bring it in", shell_word(argument)))
 }

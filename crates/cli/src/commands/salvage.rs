@@ -36,10 +36,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     // The new directory is made only when there is something to put into it.
     refuse_empty(&from)?;
     let only = match &args.session {
-        Some(text) => {
-            let named = app.with_backend(async |it| resolve::damaged_or_whole(it, text).await);
-            Some(named.await?.id)
-        }
+        Some(text) => Some(resolve::in_closed_store(app, text).await?.id),
         None => None,
     };
     let reports = copy(app, &from, &args.to, only.as_ref())?;

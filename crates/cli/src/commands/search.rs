@@ -248,10 +248,8 @@ pub(crate) async fn reindex(app: &App, _: ReindexArgs) -> CommandResult<()> {
             CommandError::failed("another process updates the index and makes no progress")
                 .hint("stop that process (perhaps a server), or restart it")
         })?;
-        if app.output.is_json() {
-            return app.output.json(&json!({ "reindexed": true, "index": status }));
-        }
-        app.output.line("the search index was built again")
+        let answer = json!({ "reindexed": true, "index": status });
+        app.output.answer(&answer, || app.output.line("the search index was built again"))
     })
     .await
 }

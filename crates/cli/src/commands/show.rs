@@ -52,10 +52,7 @@ pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
         if args.loops {
             return show_loops(app, backend, &session).await;
         }
-        let leaf = match &args.leaf {
-            Some(text) => Some(resolve::entry(backend, &session, text).await?),
-            None => None,
-        };
+        let leaf = resolve::branch_end(backend, &session, args.leaf.as_deref()).await?;
         let limit = if args.all { usize::MAX } else { args.limit };
         let (items, more) = newest(backend, &session, leaf.as_ref(), limit).await?;
         if app.output.is_json() {

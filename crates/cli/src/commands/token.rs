@@ -88,18 +88,14 @@ pub(crate) fn run(app: &App, args: Args) -> CommandResult<()> {
         Action::List => list(app, &file),
         Action::Revoke { id } => {
             let record = file.revoke(&id, app.now_ms()).map_err(failed)?;
-            if app.output.is_json() {
-                return app.output.json(&shown(&record));
-            }
-            app.output.line(format!("token {} is revoked", record.id))
+            let text = format!("token {} is revoked", record.id);
+            app.output.answer(&shown(&record), || app.output.line(text))
         }
         Action::Rm { ids } => remove(app, &file, &ids),
         Action::AllowTokenless => {
             let removed = file.allow_tokenless().map_err(failed)?;
-            if app.output.is_json() {
-                return app.output.json(&json!({ "removed": removed }));
-            }
-            app.output.line("every caller on this machine is accepted without a token")
+            let text = "every caller on this machine is accepted without a token";
+            app.output.answer(&json!({ "removed": removed }), || app.output.line(text))
         }
     }
 }
@@ -162,8 +158,7 @@ fn ends_at(text: &str, now_ms: i64) -> CommandResult<Option<i64>> {
     let span: Span = text.parse().map_err(|error: bough_server::config::SpanError| {
         CommandError::usage(error.to_string()).hint("write a length of time such as 30d or 12h")
     })?;
-    let length = span.duration().map(|time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
-    Ok(length.map(|length| now_ms.saturating_add(length)))
+    Ok(span.end_after(now_ms))
 }
 
 fn list(app: &App, file: &TokenFile<'_>) -> CommandResult<()> {
@@ -222,7 +217,7 @@ fn state(token: &TokenRecord, now_ms: i64) -> String {
         (Some(at), _) => format!("revoked {}", stamp(at)),
         (None, Some(end)) if end <= now_ms => format!("ended {}", stamp(end)),
         (None, Some(end)) => format!("until {}", stamp(end)),
-        (None, None) => "good".to_owned(),
+        (None, None) => "valid".to_owned(),
     }
 }
 
@@ -246,6 +241,6 @@ fn failed(error: TokenError) -> CommandError {
         TokenError::Io(_) | TokenError::TooMany => ErrorKind::Failed,
     };
     let is_unknown = kind == ErrorKind::NotFound;
-    let error = CommandError::new(kind, error);
-    if is_unknown { error.hint("`bough token list` shows their ids") } else { error }
+    let hint = is_unknown.then_some("`bough token list` shows their ids");
+    CommandError::new(kind, error).maybe_hint(hint)
 }

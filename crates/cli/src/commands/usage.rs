@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use bough_recorder::RecordFold;
-use bough_service::api::LoopUsage;
+use bough_service::api::{LoopUsage, UsageResponse};
 use bough_session::{SessionId, UsageByModel, UsageTotals};
 use serde_json::json;
 
@@ -44,11 +44,9 @@ async fn of_session(
     leaf: Option<&str>,
 ) -> CommandResult<()> {
     let session = resolve::session_to_show(app, backend, name).await?;
-    let leaf = match leaf {
-        Some(text) => Some(resolve::entry(backend, &session, text).await?),
-        None => None,
-    };
-    let usage = backend.usage(session.id(), leaf.as_ref()).await?;
+    let leaf = resolve::branch_end(backend, &session, leaf).await?;
+    let request = json!({ "session_id": session.id(), "from_entry_id": leaf });
+    let usage: UsageResponse = backend.call("session::usage", &request).await?;
     let recorded = Recorded::of(backend, &session).await?;
     if app.output.is_json() {
         let mut answer = json!({

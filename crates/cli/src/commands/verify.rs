@@ -28,10 +28,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(app: &App, args: Args) -> CommandResult<()> {
     let data_dir = app.globals.data_dir_only("verify")?;
     let session = match &args.session {
-        Some(text) => {
-            let named = app.with_backend(async |it| resolve::damaged_or_whole(it, text).await);
-            Some(named.await?.id)
-        }
+        Some(text) => Some(resolve::in_closed_store(app, text).await?.id),
         None => None,
     };
     let mut bar = app.output.progress("Checking");

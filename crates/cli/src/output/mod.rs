@@ -212,6 +212,15 @@ impl Output {
         Ok(())
     }
 
+    /// The answer: one JSON document with `--json`, or else what `text` prints.
+    pub(crate) fn answer(
+        &self,
+        value: &impl Serialize,
+        text: impl FnOnce() -> CommandResult<()>,
+    ) -> CommandResult<()> {
+        if self.json { self.json(value) } else { text() }
+    }
+
     /// The answer as one JSON document.
     pub(crate) fn json(&self, value: &impl Serialize) -> CommandResult<()> {
         let text = serde_json::to_string_pretty(value)?;

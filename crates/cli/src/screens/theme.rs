@@ -1,11 +1,12 @@
 //! Colours and small pieces that all screens share.
 
 use ratatui::Frame;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Clear, Paragraph};
 
+use super::input::Input;
 use crate::text::{clean_line, fit, pad, width, wrap};
 use crate::transcript::Speaker;
 
@@ -84,6 +85,37 @@ pub(crate) fn header(frame: &mut Frame, area: Rect, theme: Theme, left: &str, ri
         Span::styled(right, theme.dim()),
     ]);
     frame.render_widget(line, area);
+}
+
+/// A line that a person types in, with a rule below it: a prompt, and the text or what can be typed.
+pub(crate) fn input_line(
+    frame: &mut Frame,
+    area: Rect,
+    theme: Theme,
+    (prompt, placeholder): (&'static str, &'static str),
+    input: &Input,
+) {
+    let text = match input.is_empty() {
+        true => Span::styled(placeholder, theme.dim()),
+        false => {
+            let columns = usize::from(area.width).saturating_sub(prompt.len() + 1);
+            Span::styled(fit(&clean_line(input.text()), columns), theme.strong())
+        }
+    };
+    frame.render_widget(Line::from(vec![Span::raw(prompt), text]), area);
+    if area.height > 0 {
+        let rule = Rect { y: area.y + 1, ..area };
+        frame.render_widget(Line::styled("─".repeat(usize::from(area.width)), theme.dim()), rule);
+    }
+}
+
+/// Puts the cursor behind what is typed after a prompt.
+pub(crate) fn place_cursor(frame: &mut Frame, area: Rect, prompt: &str, input: &Input) {
+    if area.height > 0 {
+        let column = u16::try_from(input.cursor_columns() + prompt.len()).unwrap_or(u16::MAX);
+        let x = area.x.saturating_add(column).min(area.right().saturating_sub(1));
+        frame.set_cursor_position(Position { x, y: area.y });
+    }
 }
 
 /// The keys of a screen and what they do, the most important first.

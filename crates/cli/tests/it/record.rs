@@ -9,14 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{Answered, Place, answered};
+use crate::common::{Answered, PATIENCE, Place, answered, until};
 use bough_recorder::{
     AgentEvent, RecordedSession, SessionRecorder, SessionRecorderConfig, Timestamp,
 };
 use serde_json::{Value, json};
-
-/// How long anything may take on a machine that is busy with other things.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 fn cases() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../recorder/tests/cases")
@@ -61,16 +58,6 @@ fn recorded(place: &Place, args: &[&str], events: &[Value]) -> Vec<Value> {
     let answered = run_with(place, &args, &lines(events));
     assert_eq!(answered.code, 0, "{answered:?}");
     serde_json::from_str(&answered.out).unwrap()
-}
-
-/// Looks again until something is so.
-#[track_caller]
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < PATIENCE, "{what} did not happen");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 /// JSON values as they are to be compared: null is absent, a time is an instant.
@@ -262,7 +249,7 @@ fn record_and_kill(place: &Place, events: &[Value]) -> Vec<Value> {
     };
     let streamed = |event: &&Value| event["type"] != json!("MessageUpdate");
     let recorded_events: Vec<Value> = events.iter().filter(streamed).cloned().collect();
-    wait_until("the recording of every event", || replayed().len() == recorded_events.len());
+    until("the recording of every event", || replayed().len() == recorded_events.len());
     assert_eq!(loops(place, id).last().unwrap()["status"], "running");
     // On unix this is kill -9.
     recorder.kill().unwrap();

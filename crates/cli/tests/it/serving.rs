@@ -2,14 +2,8 @@
 //! background.
 #![expect(clippy::disallowed_methods, reason = "tests make files of their own")]
 
-use std::time::Duration;
-
-use crate::common::{Place, Server};
-use bough_platform::{Clock, SystemClock};
+use crate::common::{Place, Server, until};
 use serde_json::{Value, json};
-
-/// Far longer than anything takes, so that only a hang fails.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A conversation that a server has locked for writing.
 fn held() -> (Place, Server, String, Vec<String>) {
@@ -256,18 +250,11 @@ fn a_server_compacts_what_outgrows_its_window_by_itself() {
     // Another process records, and the server notices it.
     recorded(&place, "roomy", 800);
     recorded(&place, "full", 1_800);
-    let clock = SystemClock::new();
-    while compactions(&place, "full") == 0 {
-        assert!(clock.monotonic() < PATIENCE, "the server does not act");
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    until("a compaction by the server", || compactions(&place, "full") > 0);
     assert_eq!((compactions(&place, "full"), compactions(&place, "roomy")), (1, 0));
     assert!(place.ok(&["context", "full"]).contains("question 0"), "the digest tells how it began");
     let log = || std::fs::read_to_string(place.file("server.log")).unwrap();
-    while !log().contains("compacted") {
-        assert!(clock.monotonic() < PATIENCE, "the server says nothing of it");
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    until("a line about it in the server's log", || log().contains("compacted"));
     for line in log().lines() {
         assert!(serde_json::from_str::<Value>(line).is_ok(), "a log line is JSON: {line}");
         assert!(!line.contains("\"full\""), "ids are callers' words: {line}");

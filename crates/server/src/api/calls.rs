@@ -13,7 +13,7 @@ use bough_service::{
 use bough_session::{Incarnation, SessionId};
 use http::header::{CONTENT_TYPE, ETAG, LOCATION};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde_json::Value;
 
 use super::body::read_request;
@@ -134,12 +134,9 @@ fn fields_by_name(function: &Function) -> Option<&'static [Field]> {
 }
 
 /// Says that the same call was carried out before.
-fn replay_header(answer: &Answer) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    if answer.is_replay {
-        headers.insert("idempotency-replayed", HeaderValue::from_static("true"));
-    }
-    headers
+fn replay_header(answer: &Answer) -> Option<(HeaderName, HeaderValue)> {
+    let name = HeaderName::from_static("idempotency-replayed");
+    answer.is_replay.then(|| (name, HeaderValue::from_static("true")))
 }
 
 /// Does something, unless it takes too long.
@@ -277,9 +274,10 @@ impl Asked<'_> {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(tag) = answer.tag.as_ref().and_then(|tag| before.print(tag)) {
             if is_known_to_caller(self.headers, &tag) && !self.plan.takes_body {
-                return Ok((StatusCode::NOT_MODIFIED, tag_header(&tag)).into_response());
+                let headers = HeaderMap::from_iter(header(ETAG, &tag));
+                return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
             }
-            headers.extend(tag_header(&tag));
+            headers.extend(header(ETAG, &tag));
         }
         let mut status = StatusCode::OK;
         if let Some(made) = &answer.made {
@@ -325,22 +323,12 @@ impl Before {
     }
 }
 
-fn tag_header(tag: &str) -> HeaderMap {
-    header(ETAG, tag)
-}
-
 /// The address of a new session; its id may have any characters. None if the id cannot be in a path.
-fn location(session: &SessionId) -> HeaderMap {
-    if check_in_path("session_id", session.as_str()).is_err() {
-        return HeaderMap::new();
-    }
+fn location(session: &SessionId) -> Option<(HeaderName, HeaderValue)> {
+    check_in_path("session_id", session.as_str()).ok()?;
     header(LOCATION, &format!("/v1/sessions/{}", percent_encode(session.as_str())))
 }
 
-fn header(name: http::HeaderName, text: &str) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    if let Ok(value) = HeaderValue::from_str(text) {
-        headers.insert(name, value);
-    }
-    headers
+fn header(name: HeaderName, text: &str) -> Option<(HeaderName, HeaderValue)> {
+    Some((name, HeaderValue::from_str(text).ok()?))
 }

@@ -102,7 +102,7 @@ impl Feed {
                 Ok(batch) => batch,
                 Err(NoMore::Closing) => return End::Closing,
                 Err(no_more) => {
-                    self.say_why(no_more).await;
+                    self.send_reason(no_more).await;
                     return End::Unfinished;
                 }
             };
@@ -165,11 +165,11 @@ impl Feed {
 
     async fn refuse(&self, error: ServiceError) -> End {
         let is_finished = matches!(error, ServiceError::NotStreaming { .. });
-        self.say(&Problem::from(error)).await;
+        self.send_problem(&Problem::from(error)).await;
         if is_finished { End::Finished } else { End::Unfinished }
     }
 
-    async fn say_why(&self, no_more: NoMore) {
+    async fn send_reason(&self, no_more: NoMore) {
         let hint = "Go on with another request, or finish the message.";
         match no_more {
             NoMore::End | NoMore::Broken | NoMore::Closing => {}
@@ -177,17 +177,17 @@ impl Feed {
                 let seconds = DELTA_STREAM_IDLE.as_secs();
                 let detail = format!("nothing came for {seconds} seconds");
                 let status = StatusCode::REQUEST_TIMEOUT;
-                self.say(&Problem::new(status, "http/timeout", detail, hint)).await;
+                self.send_problem(&Problem::new(status, "http/timeout", detail, hint)).await;
             }
             NoMore::Bad { line, detail, code } => {
                 let detail = format!("line {line} is not a delta: {detail}");
                 let hint = "Send one JSON object a line, with `block` and `text`, or `finish`.";
-                self.say(&Problem::bad_request(detail, hint).with_code(code)).await;
+                self.send_problem(&Problem::bad_request(detail, hint).with_code(code)).await;
             }
         }
     }
 
-    async fn say(&self, problem: &Problem) {
+    async fn send_problem(&self, problem: &Problem) {
         let line = format!("{}\n", json!({ "error": problem.body() }));
         // If the reader is gone, the acknowledgement is dropped.
         drop(self.acknowledge.send(Bytes::from(line)).await);

@@ -228,28 +228,12 @@ impl std::fmt::Debug for StreamReader {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use bough_platform::SystemClock;
 
     use super::*;
 
-    /// A clock that stands still until a test moves it.
-    #[derive(Debug, Default)]
-    struct HandClock(AtomicU64);
-
-    impl Clock for HandClock {
-        fn now_ms(&self) -> i64 {
-            0
-        }
-
-        fn monotonic(&self) -> Duration {
-            Duration::from_millis(self.0.load(Ordering::Relaxed))
-        }
-
-        fn sleep(&self, _: Duration) {}
-    }
-
     fn reader(bytes: &StreamBytes, token: &str) -> Arc<StreamReader> {
-        bytes.reader(Some(token.to_owned()), None, Arc::new(HandClock::default()))
+        bytes.reader(Some(token.to_owned()), None, Arc::new(SystemClock::new()))
     }
 
     #[test]

@@ -3,12 +3,11 @@
 use std::io;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bough_platform::{Access, Clock, Disk, Entropy, RelPath};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+use super::secret::{SECRET_CHARS, draw_secret};
 use crate::net::Peer;
 
 /// The file that holds the key while a server runs, below the data directory.
@@ -16,8 +15,8 @@ pub const LOCAL_KEY_FILE: &str = "server.key";
 
 /// The prefix of a key.
 const PREFIX: &str = "bough_local_";
-/// The bytes of a key: the beginning, and 32 random bytes in base64url.
-const KEY_BYTES: usize = PREFIX.len() + 43;
+/// The bytes of a key: the beginning, and a secret.
+const KEY_BYTES: usize = PREFIX.len() + SECRET_CHARS;
 
 /// How often, and after which pauses, a key is looked for that another server is writing.
 const READS_MAX: u32 = 50;
@@ -38,9 +37,7 @@ impl LocalKey {
         clock: &dyn Clock,
         entropy: &dyn Entropy,
     ) -> io::Result<Self> {
-        let mut secret = [0; 32];
-        entropy.fill(&mut secret)?;
-        let text = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(secret));
+        let text = format!("{PREFIX}{}", draw_secret(entropy)?);
         for _ in 0..READS_MAX {
             if write_new(disk, &text)? {
                 return Ok(Self::of(text));

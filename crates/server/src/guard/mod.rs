@@ -8,6 +8,7 @@ mod forwarded;
 mod layer;
 mod local_key;
 mod passes;
+mod secret;
 mod token_file;
 mod tokens;
 

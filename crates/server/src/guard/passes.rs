@@ -8,11 +8,10 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bough_platform::Entropy;
 use sha2::{Digest, Sha256};
 
+use super::secret::draw_secret;
 use crate::limits::{LOGIN_TIME, PASSES_MAX, PASSES_PER_CALLER_MAX, TICKET_TIME};
 
 /// The kind of a pass.
@@ -76,9 +75,7 @@ impl Passes {
         caller_id: Option<&str>,
         now_ms: i64,
     ) -> Result<NewPass, PassError> {
-        let mut secret = [0; 32];
-        self.entropy.fill(&mut secret)?;
-        let text = URL_SAFE_NO_PAD.encode(secret);
+        let text = draw_secret(&*self.entropy)?;
         let time = i64::try_from(kind.time().as_millis()).unwrap_or(i64::MAX);
         let ends_at = now_ms.saturating_add(time);
         let mut passes = self.passes();

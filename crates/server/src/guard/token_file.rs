@@ -5,14 +5,13 @@
 
 use std::io;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bough_platform::{Disk, Entropy, Lock, LockError, RelPath};
 use bough_service::{function, functions};
 use bough_session::hex;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
+use super::secret::draw_secret;
 use super::tokens::{NewToken, PREFIX, TokenError, TokenRecord, TokenText, Tokens, printable};
 use crate::api::nearest;
 use crate::limits::{ENDED_TOKENS_KEPT, TOKEN_RECORD_BYTES_MAX, TOKENS_FILE_BYTES_MAX, TOKENS_MAX};
@@ -83,11 +82,10 @@ impl<'a> TokenFile<'a> {
             return Err(TokenError::NoRights);
         }
         new.functions.iter().flatten().try_for_each(|name| check_function(name))?;
-        let (mut id, mut secret) = ([0; 6], [0; 32]);
+        let mut id = [0; 6];
         entropy.fill(&mut id)?;
-        entropy.fill(&mut secret)?;
         let id = hex(&id);
-        let text = format!("{PREFIX}{id}_{}", URL_SAFE_NO_PAD.encode(secret));
+        let text = format!("{PREFIX}{id}_{}", draw_secret(entropy)?);
         let record = TokenRecord {
             id,
             name: new.name,

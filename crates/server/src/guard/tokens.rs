@@ -85,7 +85,7 @@ pub enum TokenError {
     #[error("cannot read or write {TOKENS_FILE}: {0}")]
     Io(#[from] io::Error),
     /// The file is invalid. The server does not start with it.
-    #[error("{TOKENS_FILE} is damaged ({reason}); mend it or remove it and make new tokens")]
+    #[error("{TOKENS_FILE} is damaged ({reason}); repair it, or remove it and make new tokens")]
     Damaged {
         /// What is wrong.
         reason: String,

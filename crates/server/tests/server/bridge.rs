@@ -130,7 +130,7 @@ async fn a_bridge_does_not_answer_for_the_store() {
     let bridge = bridge_to(&main).await;
     let mut worker = bridge.worker().await;
     let (_, text) = worker.refused("session::store::list-metas", json!({})).await;
-    assert!(text.contains("is served only by an authoritative (fs-mode) instance"), "{text}");
+    assert!(text.contains("session/not_authoritative"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,7 +6,7 @@ const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/iii
 
 #[test]
 fn the_integration_page_is_what_the_program_serves() {
-    let page = bough_server::integration_page();
+    let page = crate::integration_page::integration_page();
     if std::env::var_os("BOUGH_WRITE_DOCUMENTS").is_some() {
         std::fs::write(PAGE, &page).unwrap();
     }

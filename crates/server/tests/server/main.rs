@@ -19,6 +19,7 @@ mod entries;
 mod events;
 mod guard;
 mod http;
+mod integration_page;
 mod killed;
 mod kv;
 mod original;

@@ -11,13 +11,13 @@ use bough_record::Head;
 
 /// A transport for reads of the store protocol.
 #[async_trait]
-pub trait Asked: std::fmt::Debug + Send + Sync {
+pub trait ReadTransport: std::fmt::Debug + Send + Sync {
     /// What comes of one read.
     async fn ask(&self, request: &ReadRequest) -> Result<StoreAnswer, StoreError>;
 }
 
 /// The answer, as the requested type.
-pub(super) fn understood<T: DeserializeOwned>(answer: StoreAnswer) -> Result<T, StoreError> {
+pub(super) fn parse_answer<T: DeserializeOwned>(answer: StoreAnswer) -> Result<T, StoreError> {
     let misread = |error: serde_json::Error| StoreError::Unavailable {
         reason: format!("the other side's answer cannot be read: {error}"),
     };
@@ -29,34 +29,34 @@ pub(super) fn understood<T: DeserializeOwned>(answer: StoreAnswer) -> Result<T, 
 
 /// The result of one read, as the requested type.
 pub(super) async fn ask<T: DeserializeOwned>(
-    asked: &dyn Asked,
+    transport: &dyn ReadTransport,
     request: &ReadRequest,
 ) -> Result<T, StoreError> {
-    understood(asked.ask(request).await?)
+    parse_answer(transport.ask(request).await?)
 }
 
 /// The sessions of a remote store.
 #[derive(Debug)]
-pub struct RemoteReads<A> {
-    asked: A,
+pub struct RemoteReads<T> {
+    transport: T,
 }
 
-impl<A: Asked> RemoteReads<A> {
+impl<T: ReadTransport> RemoteReads<T> {
     /// Reads through a transport.
-    pub const fn through(asked: A) -> Self {
-        Self { asked }
+    pub const fn through(transport: T) -> Self {
+        Self { transport }
     }
 }
 
 #[async_trait]
-impl<A: Asked> ReadStore for RemoteReads<A> {
+impl<T: ReadTransport> ReadStore for RemoteReads<T> {
     async fn load(&self, session: &SessionId, known: Option<&Head>) -> Result<Loaded, StoreError> {
         let request = ReadRequest::State { session_id: session.clone(), known: known.copied() };
-        let answer = self.asked.ask(&request).await?;
+        let answer = self.transport.ask(&request).await?;
         if answer.ok.as_ref().is_some_and(|answer| answer == UNCHANGED) {
             return Ok(Loaded::Unchanged);
         }
-        Ok(Loaded::found(understood(answer)?))
+        Ok(Loaded::found(parse_answer(answer)?))
     }
 
     async fn read_entry(
@@ -65,7 +65,7 @@ impl<A: Asked> ReadStore for RemoteReads<A> {
         query: &EntryQuery,
     ) -> Result<Option<StoredEntry>, StoreError> {
         let (session_id, query) = (session.clone(), query.clone());
-        ask(&self.asked, &ReadRequest::Entry { session_id, query }).await
+        ask(&self.transport, &ReadRequest::Entry { session_id, query }).await
     }
 
     async fn read_records(
@@ -74,12 +74,12 @@ impl<A: Asked> ReadStore for RemoteReads<A> {
         query: &RecordQuery,
     ) -> Result<RecordPage, StoreError> {
         let (session_id, query) = (session.clone(), query.clone());
-        ask(&self.asked, &ReadRequest::Records { session_id, query }).await
+        ask(&self.transport, &ReadRequest::Records { session_id, query }).await
     }
 
     async fn path(&self, session: &SessionId, query: &PathQuery) -> Result<PathPage, StoreError> {
         let (session_id, query) = (session.clone(), query.clone());
-        ask(&self.asked, &ReadRequest::Path { session_id, query }).await
+        ask(&self.transport, &ReadRequest::Path { session_id, query }).await
     }
 
     async fn branch_heads(
@@ -89,6 +89,6 @@ impl<A: Asked> ReadStore for RemoteReads<A> {
         limit: usize,
     ) -> Result<Vec<BranchHead>, StoreError> {
         let (session_id, before) = (session.clone(), before.cloned());
-        ask(&self.asked, &ReadRequest::BranchHeads { session_id, before, limit }).await
+        ask(&self.transport, &ReadRequest::BranchHeads { session_id, before, limit }).await
     }
 }

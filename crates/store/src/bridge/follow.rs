@@ -4,11 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use serde_json::Value;
-
 use super::client::Client;
 use super::kind::Kind;
-use super::protocol::ReadRequest;
+use super::protocol::{ReadRequest, to_json};
 use super::store::{READ, answer_of, answers_to};
 use crate::StoreError;
 use crate::changes::ChangeHub;
@@ -66,10 +64,6 @@ pub(super) async fn follow(
 async fn changes(client: &Client, after: Option<&ChangeCursor>) -> Result<ChangePage, StoreError> {
     let wait_ms = u64::try_from(WAIT.as_millis()).ok();
     let request = ReadRequest::Changes { after: after.cloned(), limit: LIMIT, wait_ms };
-    let answer = client.call_within(READ, question(&request)?, WAIT * 2).await;
+    let answer = client.call_within(READ, to_json(&request)?, WAIT * 2).await;
     answer_of(answer)
-}
-
-fn question(request: &ReadRequest) -> Result<Value, StoreError> {
-    serde_json::to_value(request).map_err(|error| StoreError::invalid(error.to_string()))
 }

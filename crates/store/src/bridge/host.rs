@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::Value;
 
-use super::protocol::{ReadRequest, StoreAnswer, UNCHANGED};
+use super::protocol::{ReadRequest, StoreAnswer, UNCHANGED, to_json};
 use crate::types::{ChangeCursor, ChangePage, Loaded};
 use crate::{Store, StoreError, StoreExt};
 
@@ -17,10 +16,6 @@ const PAGE_MAX: usize = 10_000;
 /// Does one read.
 pub async fn read(store: &dyn Store, request: ReadRequest) -> StoreAnswer {
     try_read(store, request).await.into()
-}
-
-fn to_json<T: Serialize>(value: &T) -> Result<Value, StoreError> {
-    serde_json::to_value(value).map_err(|error| StoreError::invalid(error.to_string()))
 }
 
 async fn try_read(store: &dyn Store, request: ReadRequest) -> Result<Value, StoreError> {

@@ -17,7 +17,7 @@ mod store;
 
 use std::time::Duration;
 
-pub use asking::{Asked, RemoteReads};
+pub use asking::{ReadTransport, RemoteReads};
 pub use store::BridgeStore;
 
 /// The address of the main, and the options of the connection.

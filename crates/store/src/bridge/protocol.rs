@@ -183,14 +183,16 @@ pub struct StoreAnswer {
 
 impl<T: Serialize> From<Result<T, StoreError>> for StoreAnswer {
     fn from(done: Result<T, StoreError>) -> Self {
-        let to_json = |value: &T| {
-            serde_json::to_value(value).map_err(|error| StoreError::invalid(error.to_string()))
-        };
         match done.and_then(|value| to_json(&value)) {
             Ok(value) => Self { ok: Some(value), error: None },
             Err(error) => Self { ok: None, error: Some(error.into()) },
         }
     }
+}
+
+/// A value as the protocol carries it.
+pub(super) fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<Value, StoreError> {
+    serde_json::to_value(value).map_err(|error| StoreError::invalid(error.to_string()))
 }
 
 /// What a store answers to a write when it is durable.

@@ -10,11 +10,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::BridgeOptions;
-use super::asking::{Asked, RemoteReads, ask, understood};
+use super::asking::{ReadTransport, RemoteReads, ask, parse_answer};
 use super::client::{CallError, Client, Link};
 use super::follow::follow;
 use super::kind::Kind;
-use super::protocol::{Accepted, CommitRequest, ReadRequest, StoreAnswer};
+use super::protocol::{Accepted, CommitRequest, ReadRequest, StoreAnswer, to_json};
 use super::session_manager::SessionManager;
 use crate::buffered_draft::BufferedDraft;
 use crate::changes::ChangeHub;
@@ -116,15 +116,11 @@ pub(super) async fn answers_to(client: &Client, own_name: &str) -> bool {
     client.call(own_name, json!({})).await.is_ok()
 }
 
-fn to_json<T: serde::Serialize>(request: &T) -> Result<Value, StoreError> {
-    serde_json::to_value(request).map_err(|error| StoreError::invalid(error.to_string()))
-}
-
 /// The main's answer, as the requested type.
 pub(super) fn answer_of<T: DeserializeOwned>(
     answer: Result<Value, CallError>,
 ) -> Result<T, StoreError> {
-    understood(store_answer(answer)?)
+    parse_answer(store_answer(answer)?)
 }
 
 fn store_answer(answer: Result<Value, CallError>) -> Result<StoreAnswer, StoreError> {
@@ -134,7 +130,7 @@ fn store_answer(answer: Result<Value, CallError>) -> Result<StoreAnswer, StoreEr
 }
 
 #[async_trait]
-impl Asked for BridgeStore {
+impl ReadTransport for BridgeStore {
     async fn ask(&self, request: &ReadRequest) -> Result<StoreAnswer, StoreError> {
         self.refuse_self()?;
         store_answer(self.shared.client.call(READ, to_json(request)?).await)

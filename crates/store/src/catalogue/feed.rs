@@ -136,7 +136,7 @@ impl<'a> Log<'a> {
     /// Notes how far the count has come, and forgets the oldest changes beyond those that are kept.
     pub(super) fn finish(self) -> rusqlite::Result<Written> {
         let number = self.written.number;
-        schema::set_number(self.transaction, "change", number)?;
+        schema::put_fact(self.transaction, "change", number)?;
         let kept = u64::try_from(CHANGES_KEPT).unwrap_or(u64::MAX);
         forget_up_to(self.transaction, number.saturating_sub(kept))?;
         Ok(self.written)
@@ -149,7 +149,7 @@ pub(super) fn forget_up_to(transaction: &Transaction<'_>, number: u64) -> rusqli
         return Ok(());
     }
     transaction.prepare_cached("DELETE FROM changes WHERE number <= ?")?.execute([number])?;
-    schema::set_number(transaction, "forgotten", number)
+    schema::put_fact(transaction, "forgotten", number)
 }
 
 /// Forgets all changes so far.
@@ -163,6 +163,6 @@ pub(super) fn forget_all(connection: &mut Connection) -> rusqlite::Result<()> {
 pub(super) fn begin_epoch(connection: &mut Connection, epoch: Incarnation) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     forget_up_to(&transaction, schema::read_number(&transaction, "change")?)?;
-    schema::write_epoch(&transaction, epoch)?;
+    schema::put_fact(&transaction, "epoch", epoch.to_string())?;
     transaction.commit()
 }

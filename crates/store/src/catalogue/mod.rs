@@ -60,7 +60,7 @@ pub struct CatalogueFile {
     pub name: RelPath,
     /// The same file in the operating system's words; SQLite opens it by itself.
     pub path: PathBuf,
-    /// For waiting until another process lets go of it.
+    /// For waiting until another process releases it.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -218,15 +218,15 @@ impl Catalogue {
         feed::forget_all(&mut self.lock_writer()).map_err(sqlite_error)
     }
 
-    /// Whether the catalogue was last opened in this boot of the machine. One that says nothing of itself is never the same.
+    /// Whether the catalogue was last opened in this boot of the machine. An unknown boot is never the same.
     pub fn is_of_boot(&self, boot: &str) -> Result<bool, StoreError> {
-        let noted = schema::read_boot(&self.lock_reader()).map_err(sqlite_error)?;
-        Ok(!boot.is_empty() && noted == boot)
+        let noted = schema::fact(&self.lock_reader(), "boot").map_err(sqlite_error)?;
+        Ok(!boot.is_empty() && noted.is_some_and(|noted: String| noted == boot))
     }
 
     /// Notes the boot of the machine, for [`is_of_boot`](Self::is_of_boot).
     pub fn note_boot(&self, boot: &str) -> Result<(), StoreError> {
-        schema::write_boot(&self.lock_writer(), boot).map_err(sqlite_error)
+        schema::put_fact(&self.lock_writer(), "boot", boot).map_err(sqlite_error)
     }
 
     /// Whether deleted incarnations were forgotten, so that one which is not known may be an old one.
@@ -308,8 +308,8 @@ impl Catalogue {
     /// Puts a queue that could not be written in front of what came since.
     fn put_back(&self, mut queued: Queue) {
         let mut pending = self.lock_pending();
-        for (session, change) in std::mem::take(&mut *pending).in_order() {
-            queued.add(session, change);
+        for (session, change) in pending.in_order() {
+            queued.add(session.clone(), change.clone());
         }
         *pending = queued;
     }

@@ -65,16 +65,7 @@ impl Queue {
     }
 
     /// The changes, in order.
-    pub(super) fn in_order(self) -> Vec<(SessionId, Pending)> {
-        let mut sessions: Vec<_> = self.by_session.into_iter().collect();
-        sessions.sort_by_key(|(_, (order, _))| *order);
-        let changes = sessions.into_iter().flat_map(|(session, (_, changes))| {
-            changes.into_iter().map(move |change| (session.clone(), change))
-        });
-        changes.collect()
-    }
-
-    pub(super) fn borrowed_in_order(&self) -> Vec<(&SessionId, &Pending)> {
+    pub(super) fn in_order(&self) -> Vec<(&SessionId, &Pending)> {
         let mut sessions: Vec<_> = self.by_session.iter().collect();
         sessions.sort_by_key(|(_, (order, _))| *order);
         let changes = sessions.into_iter().flat_map(|(session, (_, changes))| {

@@ -55,7 +55,7 @@ pub(super) fn write(connection: &mut Connection, queued: &Queue) -> rusqlite::Re
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut log = Log::go_on(&transaction)?;
     let mut moves = Moves::of(&transaction)?;
-    for (session, change) in queued.borrowed_in_order() {
+    for (session, change) in queued.in_order() {
         match change {
             Pending::Put(row) => put(&transaction, &mut log, row, None)?,
             Pending::Revived(row) => {
@@ -175,7 +175,7 @@ fn put(
             after = known.position;
             number = (known.position == row.position).then_some(known.change);
         } else if known.created_at > row.listed.meta.created_at {
-            // A late word of an earlier incarnation.
+            // News of an earlier incarnation that comes late.
             return Ok(());
         } else {
             // A new incarnation means that the old one is over, even if that was not announced yet.
@@ -448,7 +448,7 @@ fn gone(
     Ok(())
 }
 
-/// Forgets the oldest deletions beyond those that are kept: a write so late is not to be feared.
+/// Forgets the oldest deletions beyond those that are kept: no write to them is expected so late.
 fn prune_gone(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let over: Option<u64> = transaction
         .prepare_cached("SELECT change FROM gone ORDER BY change DESC LIMIT 1 OFFSET ?")?

@@ -1,5 +1,6 @@
 use bough_session::Incarnation;
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::types::FromSql;
+use rusqlite::{Connection, OptionalExtension, ToSql, Transaction, TransactionBehavior, params};
 
 use super::Found;
 
@@ -73,76 +74,43 @@ pub(super) fn prepare(
     drop_all(&transaction)?;
     transaction.execute_batch(TABLES)?;
     transaction.execute_batch(super::usage::TABLE)?;
-    write_facts(&transaction, fresh_epoch)?;
+    put_fact(&transaction, "epoch", fresh_epoch.to_string())?;
+    put_fact(&transaction, "change", 0)?;
+    put_fact(&transaction, "forgotten", 0)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()?;
     Ok((fresh_epoch, Found::Empty))
 }
 
-/// Writes the facts of a new catalogue.
-fn write_facts(transaction: &Transaction<'_>, epoch: Incarnation) -> rusqlite::Result<()> {
-    write_epoch(transaction, epoch)?;
-    let mut put =
-        transaction.prepare("INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)")?;
-    put.execute(params!["change", 0])?;
-    put.execute(params!["forgotten", 0])?;
-    Ok(())
-}
-
-/// Notes the epoch.
-pub(super) fn write_epoch(
-    transaction: &Transaction<'_>,
-    epoch: Incarnation,
-) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached("INSERT OR REPLACE INTO facts (name, value) VALUES ('epoch', ?)")?
-        .execute([epoch.to_string()])?;
-    Ok(())
-}
-
-/// The boot of the machine that the catalogue was last opened in; empty when its facts do not say.
-pub(super) fn read_boot(connection: &Connection) -> rusqlite::Result<String> {
-    let text: Option<String> = connection
-        .prepare_cached("SELECT value FROM facts WHERE name = 'boot'")?
-        .query_row([], |row| row.get(0))
-        .optional()?;
-    Ok(text.unwrap_or_default())
-}
-
-/// Notes the boot of the machine.
-pub(super) fn write_boot(connection: &Connection, boot: &str) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached("INSERT OR REPLACE INTO facts (name, value) VALUES ('boot', ?)")?
-        .execute([boot])?;
-    Ok(())
-}
-
-/// The epoch that the catalogue is in; `None` when its facts do not say.
-pub(super) fn read_epoch(connection: &Connection) -> rusqlite::Result<Option<Incarnation>> {
-    let text: Option<String> = connection
-        .prepare_cached("SELECT value FROM facts WHERE name = 'epoch'")?
-        .query_row([], |row| row.get(0))
-        .optional()?;
-    Ok(text.and_then(|text| text.parse().ok()))
-}
-
-/// Changes a number among the facts.
-pub(super) fn set_number(
-    transaction: &Transaction<'_>,
+/// Notes a fact.
+pub(super) fn put_fact(
+    connection: &Connection,
     name: &str,
-    number: u64,
+    value: impl ToSql,
 ) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached("UPDATE facts SET value = ? WHERE name = ?")?
-        .execute(params![number, name])?;
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)")?
+        .execute(params![name, value])?;
     Ok(())
 }
 
-/// A number among the facts.
-pub(super) fn read_number(connection: &Connection, name: &str) -> rusqlite::Result<u64> {
+/// A fact; `None` if it is not noted.
+pub(super) fn fact<T: FromSql>(connection: &Connection, name: &str) -> rusqlite::Result<Option<T>> {
     connection
         .prepare_cached("SELECT value FROM facts WHERE name = ?")?
         .query_row([name], |row| row.get(0))
+        .optional()
+}
+
+/// The epoch that the catalogue is in; `None` if it is not noted.
+pub(super) fn read_epoch(connection: &Connection) -> rusqlite::Result<Option<Incarnation>> {
+    let text: Option<String> = fact(connection, "epoch")?;
+    Ok(text.and_then(|text| text.parse().ok()))
+}
+
+/// A number that every catalogue has noted.
+pub(super) fn read_number(connection: &Connection, name: &str) -> rusqlite::Result<u64> {
+    fact(connection, name)?.ok_or(rusqlite::Error::QueryReturnedNoRows)
 }
 
 /// Tables of another version may have any names.

@@ -22,15 +22,16 @@ pub(super) struct Unshared {
     mark: RelPath,
     /// Whether it holds what the logs held when it was opened; what comes after that is new.
     is_filled: AtomicBool,
-    has_told: AtomicBool,
+    /// Whether the mark was left.
+    is_marked: AtomicBool,
 }
 
 impl Unshared {
     pub(super) fn beside(file: &CatalogueFile, epoch: Incarnation) -> Result<Self, StoreError> {
         let name = format!("{PROCESSES}/{epoch}");
         let mark = RelPath::parse(&name).map_err(std::io::Error::from)?;
-        let (is_filled, has_told) = (AtomicBool::new(false), AtomicBool::new(false));
-        Ok(Self { disk: Arc::clone(&file.disk), mark, is_filled, has_told })
+        let (is_filled, is_marked) = (AtomicBool::new(false), AtomicBool::new(false));
+        Ok(Self { disk: Arc::clone(&file.disk), mark, is_filled, is_marked })
     }
 
     /// Everything that the logs hold is in it.
@@ -41,9 +42,9 @@ impl Unshared {
     /// Rows were written. Where no mark can be left, no log can have been written either.
     pub(super) fn note_written(&self) {
         let is_news =
-            self.is_filled.load(Ordering::Relaxed) && !self.has_told.load(Ordering::Relaxed);
+            self.is_filled.load(Ordering::Relaxed) && !self.is_marked.load(Ordering::Relaxed);
         if is_news && self.disk.create(&self.mark).is_ok() {
-            self.has_told.store(true, Ordering::Relaxed);
+            self.is_marked.store(true, Ordering::Relaxed);
         }
     }
 }

@@ -61,7 +61,7 @@ impl SessionFile {
         }
     }
 
-    /// Lines that say nothing that can be read. A torn line after others is not one of them: it is mended by the next append.
+    /// Lines that cannot be read. A torn line after others is not one of them: the next append repairs it.
     pub(super) fn unreadable_lines(&self) -> usize {
         let is_nothing_else = self.end == 0 && self.tail == Tail::TornLine;
         self.unreadable + usize::from(is_nothing_else)

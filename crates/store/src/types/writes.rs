@@ -127,7 +127,7 @@ pub(crate) fn check_batch(records: &[NewRecord]) -> Result<(), StoreError> {
     Ok(check_batch_bytes(sizes.sum())?)
 }
 
-/// The same for a batch whose stored form is at hand. A batch that fits as it is stored is not encoded once more to be counted.
+/// The same for a batch whose stored form is known. A batch that fits as it is stored is not encoded once more to be counted.
 pub(crate) fn check_stored(
     records: &[NewRecord],
     stored: &[Envelope<'_>],

@@ -1,11 +1,13 @@
 use bough_service::api::MessageItem;
 use bough_session::SessionStatus;
 use ratatui::Frame;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders};
 
-use super::super::theme::{Keys, Theme, dialog, footer, header, row, text_lines};
+use super::super::theme::{
+    Keys, Theme, dialog, footer, header, input_line, place_cursor, row, text_lines,
+};
 use super::state::{Mode, PickerState, Preview, Row, Scope, Sort};
 use crate::backend::Summary;
 use crate::text::{age, clean_line, cost, fit, pad, stamp, width};
@@ -23,6 +25,7 @@ const WIDE_LIST: usize = 90;
 const NARROW_LIST: usize = 72;
 /// Below this, only rows are shown.
 const TINY_ROWS: u16 = 5;
+const PROMPT: &str = "> ";
 
 pub(crate) const KEYS: &Keys = &[
     ("Enter", "open"),
@@ -86,7 +89,10 @@ pub(crate) fn view(state: &PickerState, frame: &mut Frame, theme: Theme) {
     let area = frame.area();
     let areas = areas(area, state.show_preview);
     header(frame, areas.header, theme, &title(state), &facts(state));
-    search_line(state, frame, areas.search, theme);
+    input_line(frame, areas.search, theme, (PROMPT, "type to search"), &state.search);
+    if state.mode == Mode::Browse {
+        place_cursor(frame, areas.search, PROMPT, &state.search);
+    }
     list(state, frame, areas.list, theme);
     if let Some(area) = areas.preview {
         preview(state, frame, area, theme);
@@ -130,27 +136,6 @@ fn facts(state: &PickerState) -> String {
     let named = if state.named_only { " · named" } else { "" };
     let archived = if state.show_archived { " · archived too" } else { "" };
     format!("{found} · {sort}{named}{archived}")
-}
-
-fn search_line(state: &PickerState, frame: &mut Frame, area: Rect, theme: Theme) {
-    let prompt = "> ";
-    let text = fit(&clean_line(state.search.text()), usize::from(area.width).saturating_sub(3));
-    let line = if state.search.is_empty() {
-        Line::from(vec![Span::raw(prompt), Span::styled("type to search", theme.dim())])
-    } else {
-        Line::from(vec![Span::raw(prompt), Span::styled(text, theme.strong())])
-    };
-    frame.render_widget(line, area);
-    if area.height > 0 && state.mode == Mode::Browse {
-        let column =
-            u16::try_from(state.search.cursor_columns() + prompt.len()).unwrap_or(u16::MAX);
-        let x = area.x.saturating_add(column).min(area.right().saturating_sub(1));
-        frame.set_cursor_position(Position { x, y: area.y });
-    }
-    let rule = Rect { y: area.y + 1, ..area };
-    if area.height > 0 {
-        frame.render_widget(Line::styled("─".repeat(usize::from(area.width)), theme.dim()), rule);
-    }
 }
 
 fn list(state: &PickerState, frame: &mut Frame, area: Rect, theme: Theme) {

@@ -1,9 +1,9 @@
 use bough_service::api::{SearchHit, SearchSnippet};
 use ratatui::Frame;
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::super::theme::{Keys, Theme, footer, header, row};
+use super::super::theme::{Keys, Theme, footer, header, input_line, place_cursor, row};
 use super::state::{SearchState, Within};
 use crate::search_hit;
 use crate::text::{clean_line, fit, pad, width};
@@ -14,6 +14,8 @@ const TINY_ROWS: u16 = 5;
 const HIT_ROWS: u16 = 2;
 /// Columns before the match, if the text has to be cut.
 const LEAD_COLUMNS: usize = 12;
+const PROMPT: &str = "/ ";
+const PLACEHOLDER: &str = "words, \"a phrase\", role:user, after:3d";
 
 pub(crate) const KEYS: &Keys = &[
     ("Enter", "open"),
@@ -55,7 +57,8 @@ pub(crate) fn view(state: &SearchState, frame: &mut Frame, theme: Theme) {
         Within::Session(_) => "Search this session",
     };
     header(frame, areas.header, theme, title, &facts(state));
-    input_line(state, frame, areas.input, theme);
+    input_line(frame, areas.input, theme, (PROMPT, PLACEHOLDER), &state.input);
+    place_cursor(frame, areas.input, PROMPT, &state.input);
     hits(state, frame, areas.list, theme);
     footer(frame, areas.footer, theme, state.status.as_ref(), KEYS);
 }
@@ -69,23 +72,6 @@ fn facts(state: &SearchState) -> String {
     let searching = if state.is_searching() { " · searching…" } else { "" };
     let hits = if state.hits.len() == 1 && state.next.is_none() { "hit" } else { "hits" };
     format!("{}{more} {hits}{behind}{searching}", state.hits.len())
-}
-
-fn input_line(state: &SearchState, frame: &mut Frame, area: Rect, theme: Theme) {
-    let prompt = "/ ";
-    let text = fit(&clean_line(state.input.text()), usize::from(area.width).saturating_sub(3));
-    let shown = match state.input.is_empty() {
-        true => Span::styled("words, \"a phrase\", role:user, after:3d", theme.dim()),
-        false => Span::styled(text, theme.strong()),
-    };
-    frame.render_widget(Line::from(vec![Span::raw(prompt), shown]), area);
-    if area.height > 0 {
-        let column = u16::try_from(state.input.cursor_columns() + prompt.len()).unwrap_or(u16::MAX);
-        let x = area.x.saturating_add(column).min(area.right().saturating_sub(1));
-        frame.set_cursor_position(Position { x, y: area.y });
-        let rule = Rect { y: area.y + 1, ..area };
-        frame.render_widget(Line::styled("─".repeat(usize::from(area.width)), theme.dim()), rule);
-    }
 }
 
 fn hits(state: &SearchState, frame: &mut Frame, area: Rect, theme: Theme) {

@@ -7,11 +7,12 @@
 use std::collections::{HashMap, HashSet};
 
 use bough_session::{EntryId, Role};
+use clap::ValueEnum;
 
 use crate::backend::Outline;
 
 /// Which entries are seen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Filter {
     /// Messages, summaries and compactions; not labels, settings and applications' notes
     #[default]
@@ -28,25 +29,18 @@ pub(crate) enum Filter {
 
 impl Filter {
     /// The next filter, for a key that cycles.
-    pub(crate) const fn next(self) -> Self {
-        match self {
-            Self::Default => Self::NoTools,
-            Self::NoTools => Self::User,
-            Self::User => Self::Labelled,
-            Self::Labelled => Self::All,
-            Self::All => Self::Default,
-        }
+    pub(crate) fn next(self) -> Self {
+        self.after(1)
     }
 
     /// The one before.
-    pub(crate) const fn previous(self) -> Self {
-        match self {
-            Self::Default => Self::All,
-            Self::NoTools => Self::Default,
-            Self::User => Self::NoTools,
-            Self::Labelled => Self::User,
-            Self::All => Self::Labelled,
-        }
+    pub(crate) fn previous(self) -> Self {
+        self.after(Self::value_variants().len() - 1)
+    }
+
+    fn after(self, steps: usize) -> Self {
+        let all = Self::value_variants().iter().cycle();
+        all.skip_while(|filter| **filter != self).nth(steps).copied().unwrap_or_default()
     }
 
     pub(crate) const fn words(self) -> &'static str {

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bough_platform::{Platform, RelPath};
 use bough_service::api::{AppendManyRequest, AppendRequest, CreateRequest, SetActiveLeafRequest};
@@ -18,6 +19,20 @@ use bough_store::{
     Position, Store,
 };
 use serde_json::{Value, json};
+
+/// How long anything may take on a machine that is busy with other things, so that only a hang fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Waits for something, but not for ever.
+#[expect(clippy::disallowed_methods, reason = "the program under test takes real time")]
+#[track_caller]
+pub(crate) fn until(what: &str, mut check: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !check() {
+        assert!(started.elapsed() < PATIENCE, "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
 
 /// A data directory of a test, and the program on it.
 pub(crate) struct Place {

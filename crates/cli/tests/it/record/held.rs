@@ -4,8 +4,8 @@ use std::process::{Child, ChildStdin};
 
 use serde_json::{Value, json};
 
-use super::{case, events_of, lines, loops, recorded, run_with, say, start, wait_until};
-use crate::common::Place;
+use super::{case, events_of, lines, loops, recorded, run_with, say, start};
+use crate::common::{Place, until};
 
 /// A recorder that is in the middle of a session, and its input.
 struct Busy(Child, Option<ChildStdin>);
@@ -16,7 +16,7 @@ impl Busy {
         let mut stdin = recorder.stdin.take().unwrap();
         say(&mut stdin, events);
         let stored = || place.run(&["replay", session, "--events-only"]).out.lines().count();
-        wait_until("the recording of its events", || stored() == events.len());
+        until("the recording of its events", || stored() == events.len());
         Self(recorder, Some(stdin))
     }
 

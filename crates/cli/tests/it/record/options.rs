@@ -5,9 +5,8 @@ use serde_json::{Value, json};
 
 use super::{
     by_id, case, cases, events_of, in_memory, loops, real_run, recorded, run_with, say, start,
-    wait_until,
 };
-use crate::common::{Place, answered};
+use crate::common::{Place, answered, until};
 
 /// The lines of an event log of phi-core since 0.14, and its session files.
 #[test]
@@ -138,7 +137,7 @@ fn both_signals_end_a_recording_with_everything_stored() {
         let mut recorder = start(&place, &["record"]);
         let mut stdin = recorder.stdin.take().unwrap();
         say(&mut stdin, &events[..2]);
-        wait_until("the recording", || !loops(&place, "sess-a").is_empty());
+        until("the recording", || !loops(&place, "sess-a").is_empty());
         let pid = recorder.id().to_string();
         let sent = std::process::Command::new("kill").args([signal, &pid]).status().unwrap();
         assert!(sent.success());

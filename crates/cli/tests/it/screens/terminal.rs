@@ -2,12 +2,11 @@
 
 use std::io::{Read, Write};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
 
 use bough_platform::{Clock, SystemClock};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-use crate::common::Place;
+use crate::common::{PATIENCE, Place};
 
 /// A terminal with the program in it.
 pub(crate) struct Terminal {
@@ -17,9 +16,6 @@ pub(crate) struct Terminal {
     master: Box<dyn MasterPty + Send>,
     child: Box<dyn Child + Send + Sync>,
 }
-
-/// Far longer than anything takes, so that only a hang fails.
-const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Terminal {
     pub(crate) fn start(

@@ -5,15 +5,12 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitOptions, waitpid};
 use serde_json::{Value, json};
 
 use super::client::{self, Answer, Stream};
-
-/// How long anything may take before a test fails.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) use crate::common::{PATIENCE, until};
 
 /// A server that runs, or ran.
 pub(crate) struct Bough {
@@ -169,14 +166,4 @@ pub(crate) fn command(folder: &Path, http: &str, bus: &str) -> Command {
 
 fn log(folder: &Path) -> String {
     std::fs::read_to_string(folder.join("log")).unwrap_or_default()
-}
-
-/// Waits for something, but not for ever.
-#[track_caller]
-pub(crate) fn until(what: &str, mut check: impl FnMut() -> bool) {
-    let started = Instant::now();
-    while !check() {
-        assert!(started.elapsed() < PATIENCE, "{what} did not happen");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }

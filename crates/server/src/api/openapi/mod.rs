@@ -16,6 +16,7 @@ use bough_service::functions;
 use serde_json::{Map, Value, json};
 
 use names::TAGS;
+pub(super) use names::capitalised;
 use operations::{method_name, operation};
 use schemas::{Components, free_objects};
 

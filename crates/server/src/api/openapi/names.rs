@@ -12,7 +12,8 @@ pub(super) fn pascal_case(name: &str) -> String {
     capitalised(&camel_case(name))
 }
 
-fn capitalised(word: &str) -> String {
+/// A word with a capital first letter.
+pub(in crate::api) fn capitalised(word: &str) -> String {
     let mut letters = word.chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
     first.into_iter().chain(letters).collect()

@@ -6,6 +6,7 @@ use super::errors;
 use super::html::Page;
 use super::samples::Sample;
 use crate::api::message_events::{DELTA, FINISHED, STARTED};
+use crate::api::openapi::capitalised;
 
 /// One operation of the document.
 struct Operation<'a> {
@@ -245,12 +246,6 @@ fn type_name(schema: &Value) -> String {
         names @ Value::Array(_) => strings(names).join(" or "),
         _ => "any JSON".to_owned(),
     }
-}
-
-fn capitalised(word: &str) -> String {
-    let mut letters = word.chars();
-    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect()
 }
 
 fn shape_name(schema: &Value) -> Option<&str> {

@@ -33,9 +33,19 @@ pub(crate) fn invoke(
     caller: &str,
     passed_on: &Map<String, Value>,
 ) -> String {
-    let (function_id, data) = (json!(function_id), with_caller(data.get(), caller));
+    call_frame(invocation_id, function_id, data.get(), caller, passed_on)
+}
+
+fn call_frame(
+    invocation_id: BusId,
+    function_id: &str,
+    data: &str,
+    caller: &str,
+    more: &Map<String, Value>,
+) -> String {
+    let (function_id, data) = (json!(function_id), with_caller(data, caller));
     let more: String =
-        passed_on.iter().map(|(name, value)| format!(",{}:{value}", json!(name))).collect();
+        more.iter().map(|(name, value)| format!(",{}:{value}", json!(name))).collect();
     format!(
         "{{\"type\":\"invokefunction\",\"invocation_id\":\"{invocation_id}\",\"function_id\":{function_id},\
          \"data\":{data}{more}}}"
@@ -57,21 +67,14 @@ pub(crate) fn deliver(
     payload: &str,
     caller: &str,
 ) -> String {
-    let inner = payload.strip_prefix('{').unwrap_or("}");
-    let comma = if inner.starts_with('}') { "" } else { "," };
-    let function_id = json!(binding.function_id);
-    let metadata = binding.metadata.as_ref().map(|value| format!(",\"metadata\":{value}"));
-    let metadata = metadata.unwrap_or_default();
-    let activation = binding.observer.map(|_| {
+    let mut more = Map::new();
+    more.extend(binding.metadata.clone().map(|metadata| ("metadata".to_owned(), metadata)));
+    if binding.observer.is_some() {
         let activation =
             json!({ "observer_id": binding.id, "activation_id": invocation_id.to_string() });
-        format!(",\"activation\":{activation}")
-    });
-    let activation = activation.unwrap_or_default();
-    format!(
-        "{{\"type\":\"invokefunction\",\"invocation_id\":\"{invocation_id}\",\"function_id\":{function_id},\
-         \"data\":{{\"_caller_worker_id\":\"{caller}\"{comma}{inner}{metadata}{activation}}}"
-    )
+        more.insert("activation".to_owned(), activation);
+    }
+    call_frame(invocation_id, &binding.function_id, payload, caller, &more)
 }
 
 /// An event in the envelope of an observer.

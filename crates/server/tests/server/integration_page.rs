@@ -1,47 +1,14 @@
-//! Documents for developers who build on this program, made from the function table and the other tables that it serves
-//! from: `docs/INTEGRATION.md`, and the manifest of the worker.
+//! The page `docs/INTEGRATION.md`, made from the function table and the other tables that the program serves from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use bough_service::{
-    EventKind, Function, TriggerType, WORKER_DESCRIPTION, WORKER_NAME, WORKER_VERSION, functions,
-    schema_of,
-};
+use bough_server::FUNCTION_ERRORS;
+use bough_server::config::WorkerConfig;
+use bough_service::{EventKind, Function, TriggerType, functions, schema_of};
 use serde_json::{Value, json};
 
-use crate::config::WorkerConfig;
-use crate::error_codes::FUNCTION_ERRORS;
-
-/// The systems that session-manager is published for.
-const TARGETS: [&str; 9] = [
-    "x86_64-apple-darwin",
-    "aarch64-apple-darwin",
-    "i686-pc-windows-msvc",
-    "x86_64-pc-windows-msvc",
-    "aarch64-pc-windows-msvc",
-    "x86_64-unknown-linux-gnu",
-    "aarch64-unknown-linux-gnu",
-    "x86_64-unknown-linux-musl",
-    "armv7-unknown-linux-gnueabihf",
-];
-
-/// The worker's manifest, as `bough --manifest` prints it.
-#[must_use]
-pub fn worker_manifest() -> Value {
-    json!({
-        "name": WORKER_NAME,
-        "version": WORKER_VERSION,
-        "type": "binary",
-        "description": WORKER_DESCRIPTION,
-        "supported_targets": TARGETS,
-        "dependencies": { "configuration": "^0.19.0" },
-        "default_config": WorkerConfig::default(),
-    })
-}
-
 /// The page `docs/INTEGRATION.md`.
-#[must_use]
-pub fn integration_page() -> String {
+pub(crate) fn integration_page() -> String {
     let mut page = String::from(INTRODUCTION);
     page.push_str("\n## Functions\n");
     for function in functions() {
@@ -245,78 +212,54 @@ fn type_of(schema: &Value) -> String {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
+/// Every code in the source of the errors is on the page.
+#[test]
+fn every_error_code_is_listed() {
+    let source = include_str!("../../../service/src/error.rs");
+    let source = source.split("#[cfg(test)]").next().unwrap();
+    let codes: BTreeSet<&str> =
+        source.split('"').filter(|text| text.starts_with("session/")).collect();
+    let listed: BTreeSet<&str> = FUNCTION_ERRORS.iter().map(|known| known.code).collect();
+    assert_eq!(codes, listed);
+}
 
-    use super::*;
-
-    /// Every code in the source of the errors is on the page.
-    #[test]
-    fn every_error_code_is_listed() {
-        let source = include_str!("../../service/src/error.rs");
-        let source = source.split("#[cfg(test)]").next().unwrap();
-        let codes: BTreeSet<&str> =
-            source.split('"').filter(|text| text.starts_with("session/")).collect();
-        let listed: BTreeSet<&str> = FUNCTION_ERRORS.iter().map(|known| known.code).collect();
-        assert_eq!(codes, listed);
-    }
-
-    /// Every key of the settings is on the page, also those of each adapter.
-    #[test]
-    fn every_configuration_key_is_listed() {
-        fn keys(schema: &Value, found: &mut BTreeSet<String>) {
-            if let Some(fields) = schema.get("properties").and_then(Value::as_object) {
-                found.extend(fields.keys().cloned());
-            }
-            match schema {
-                Value::Object(map) => map.values().for_each(|value| keys(value, found)),
-                Value::Array(list) => list.iter().for_each(|value| keys(value, found)),
-                _ => {}
-            }
+/// Every key of the settings is on the page, also those of each adapter.
+#[test]
+fn every_configuration_key_is_listed() {
+    fn keys(schema: &Value, found: &mut BTreeSet<String>) {
+        if let Some(fields) = schema.get("properties").and_then(Value::as_object) {
+            found.extend(fields.keys().cloned());
         }
-        let mut found = BTreeSet::new();
-        keys(&schema_of::<WorkerConfig>(), &mut found);
-        assert!(found.contains("timeout_ms"), "{found:?}");
-        let page = integration_page();
-        let part =
-            page.split("## Configuration").nth(1).and_then(|rest| rest.split("## Errors").next());
-        for key in found {
-            assert!(part.unwrap().contains(&format!("`{key}`")), "{key}");
+        match schema {
+            Value::Object(map) => map.values().for_each(|value| keys(value, found)),
+            Value::Array(list) => list.iter().for_each(|value| keys(value, found)),
+            _ => {}
         }
-        assert!(part.unwrap().contains("\"bridge\""), "the adapters are named");
     }
+    let mut found = BTreeSet::new();
+    keys(&schema_of::<WorkerConfig>(), &mut found);
+    assert!(found.contains("timeout_ms"), "{found:?}");
+    let page = integration_page();
+    let part =
+        page.split("## Configuration").nth(1).and_then(|rest| rest.split("## Errors").next());
+    for key in found {
+        assert!(part.unwrap().contains(&format!("`{key}`")), "{key}");
+    }
+    assert!(part.unwrap().contains("\"bridge\""), "the adapters are named");
+}
 
-    /// The page needs no other: every type that it names is on it, and no answer is empty that has fields.
-    #[test]
-    fn every_type_and_every_answer_is_described() {
-        let page = integration_page();
-        for (name, definition) in named_types() {
-            let (_, part) =
-                page.split_once(&format!("\n### `{name}`\n")).unwrap_or_else(|| panic!("{name}"));
-            let part = part.split("\n### ").next().unwrap();
-            let has_fields =
-                definition["properties"].as_object().is_some_and(|map| !map.is_empty());
-            assert!(!has_fields || part.contains("| field |"), "{name}");
-            assert!(!part.contains("- . ") && !part.contains("Type: ."), "{name}: {part}");
-        }
-        let get =
-            page.split("### `session::get`\n").nth(1).and_then(|rest| rest.split("###").next());
-        assert!(
-            get.unwrap().contains("`null`, or an object:") && get.unwrap().contains("| `meta`* |")
-        );
+/// The page needs no other: every type that it names is on it, and no answer is empty that has fields.
+#[test]
+fn every_type_and_every_answer_is_described() {
+    let page = integration_page();
+    for (name, definition) in named_types() {
+        let (_, part) =
+            page.split_once(&format!("\n### `{name}`\n")).unwrap_or_else(|| panic!("{name}"));
+        let part = part.split("\n### ").next().unwrap();
+        let has_fields = definition["properties"].as_object().is_some_and(|map| !map.is_empty());
+        assert!(!has_fields || part.contains("| field |"), "{name}");
+        assert!(!part.contains("- . ") && !part.contains("Type: ."), "{name}: {part}");
     }
-
-    #[test]
-    fn the_manifest_is_that_of_session_manager() {
-        let manifest = worker_manifest();
-        assert_eq!(
-            (&manifest["name"], &manifest["version"]),
-            (&json!("session-manager"), &json!("1.0.0"))
-        );
-        // What a server stores that finds no settings; session-manager's own settings are kept.
-        assert_eq!(manifest["default_config"]["adapter"]["name"], "native");
-        assert_eq!(manifest["default_config"]["max_list_limit"], 500);
-        assert_eq!(manifest["supported_targets"].as_array().unwrap().len(), 9);
-    }
+    let get = page.split("### `session::get`\n").nth(1).and_then(|rest| rest.split("###").next());
+    assert!(get.unwrap().contains("`null`, or an object:") && get.unwrap().contains("| `meta`* |"));
 }
