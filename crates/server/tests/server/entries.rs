@@ -467,3 +467,23 @@ async fn a_number_that_would_be_altered_is_refused_by_its_place() {
     assert!(text.contains(r#""n":123456789012345678901234567890"#), "{text}");
     assert!(text.contains(r#""n":18446744073709551615,"z":1.1"#), "{text}");
 }
+
+/// A writer that changes a session twice needs no read between.
+#[tokio::test]
+async fn a_changed_session_has_its_new_tag() {
+    let test = TestServer::in_memory().await;
+    let client = test.client();
+    let id = new_session(&client).await;
+    let path = format!("/v1/sessions/{id}");
+    let patch = async |tag: &str, title: &str| {
+        let body = Some(json!({"title": title}).to_string());
+        client.with("if-match", tag).send("PATCH", &path, body).await
+    };
+    let first = client.get(&path).await.header("etag").unwrap().to_owned();
+    let changed = patch(&first, "one").await;
+    let second = changed.header("etag").unwrap().to_owned();
+    assert_eq!(patch(&first, "two").await.problem(412), "session/version_conflict");
+    assert_eq!(patch(&second, "two").await.status, 200);
+    let known = client.with("if-none-match", &second).get(&path).await;
+    assert_eq!(known.status, 200, "the session has changed since");
+}
