@@ -16,7 +16,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::Value;
 
-use super::body::read_request;
+use super::body::{read_request, refuse_fields};
 use super::bounds::check_length;
 use super::conditions::{Conditions, entry_tag, is_known_to_caller, tag};
 use super::fields::{Field, fields, from_query, path_names};
@@ -171,6 +171,7 @@ async fn answer(app: &App, call: &Call, request: HttpRequest) -> Result<Response
         check_names(&request, &plan.fields, &plan.in_path)?;
         request
     } else {
+        refuse_fields(app, &parts.headers, body, "Send the fields in the query.").await?;
         Value::Object(from_query(query, &plan.fields)?).into()
     };
     let _permit = take_request(app)?;

@@ -144,7 +144,7 @@ async fn entries_are_read_by_key() {
     assert_eq!(ids(&read("custom_type=none&order=newest").await), [""; 0]);
     assert_eq!(ids(&read("id_prefix=k/odd/&order=newest&limit=2").await), ["k/odd/5", "k/odd/3"]);
     assert_eq!(ids(&read("custom_type=odd&id_prefix=k/odd/3&order=newest").await), ["k/odd/3"]);
-    assert_eq!(ids(&read("ids=k/odd/5,absent,k/even/0").await), ["k/odd/5", "k/even/0"]);
+    assert_eq!(ids(&read("ids=k/odd/5&ids=absent&ids=k/even/0").await), ["k/odd/5", "k/even/0"]);
     let small = read("max_bytes=1").await;
     assert_eq!(small["entries"].as_array().unwrap().len(), 1, "one at least");
     let mut all = Vec::new();
