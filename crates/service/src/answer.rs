@@ -27,6 +27,8 @@ pub struct Answer {
 pub enum Tag {
     /// A session as it was before the call.
     Session,
+    /// A session whose own fields have this version since the call.
+    Change(String),
     /// An entry at a revision.
     Entry(u64),
     /// The entry that a session's entries end with.
@@ -40,6 +42,8 @@ pub enum Tag {
 pub enum TagKind {
     /// The session.
     Session,
+    /// The session after a change of its own fields.
+    Change,
     /// An entry.
     Entry,
     /// An entry, in answers for which the session is not read: only a caller that named the session's incarnation gets the

@@ -167,7 +167,7 @@ functions! {
         "Change a session's title, description or metadata; fires session::meta-updated.";
     "session::patch" patch = rules::meta::patch, (PatchRequest) -> PatchResponse, Write, at(Patch, "/v1/sessions/{session_id}"),
         "Change title and description, and merge metadata (RFC 7396); fires session::meta-updated.",
-        operation "update_session", if_match Version;
+        operation "update_session", if_match Version, tag Change |answer| Some(Tag::Change(answer.version.clone()));
     "session::set-status" set_status = rules::meta::set_status, (SetStatusRequest) -> SetStatusResponse,
         Write, at(Put, "/v1/sessions/{session_id}/status"),
         "Set the status; fires session::status-changed, or nothing when it is the same.";

@@ -31,6 +31,9 @@ impl PathMessage {
 /// Reading.
 impl Session {
     /// The messages of the active path, oldest first: all of them. [`Session::messages_with`] reads the newest, or some.
+    ///
+    /// A message that still streams has the stop reason [`End`](crate::StopReason::End) here, where there must be one; in the JSON
+    /// that `messages_with` gives, it has none.
     pub async fn messages(&self) -> Result<Vec<PathMessage>, Error> {
         self.read_path(None).await
     }

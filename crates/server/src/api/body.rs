@@ -1,11 +1,14 @@
 //! The body of a request: one JSON object, within the server's bound.
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::Request as HttpRequest;
 use bough_service::Request;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
+use super::fields::from_query;
+use super::names::UNKNOWN_MEMBER;
 use super::problem::Problem;
 use crate::app::App;
 use crate::limits::BODY_STALL_TIMEOUT;
@@ -28,6 +31,29 @@ pub(crate) async fn read_request(
         };
         Problem::bad_request(detail, "Send one JSON object.")
     })
+}
+
+/// Refuses fields in the body of a request that takes none there. A condition among them would otherwise not be a condition.
+pub(super) async fn refuse_fields(
+    app: &App,
+    headers: &HeaderMap,
+    body: Body,
+    hint: &'static str,
+) -> Result<(), Problem> {
+    if body.is_end_stream() {
+        return Ok(());
+    }
+    let request = read_request(app, headers, body).await?;
+    let Some(name) = request.names().next() else { return Ok(()) };
+    let detail = format!("there is no field `{name}` in the body of this request");
+    Err(Problem::bad_request(&*detail, hint).with_code(UNKNOWN_MEMBER).at(name, &detail))
+}
+
+/// Refuses whatever a request says that has no fields at all.
+pub(super) async fn refuse_any_field(app: &App, request: HttpRequest) -> Result<(), Problem> {
+    let (parts, body) = request.into_parts();
+    from_query(parts.uri.query().unwrap_or_default(), &[])?;
+    refuse_fields(app, &parts.headers, body, "This request has no fields: leave it out.").await
 }
 
 /// Reads a body within the server's bound whose content type is JSON. An empty body may have any content type.

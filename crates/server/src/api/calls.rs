@@ -7,8 +7,8 @@ use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, RawPathParams, Request as HttpRequest, State};
 use axum::response::{IntoResponse, Response};
 use bough_service::{
-    Answer, Function, Method, Request, Right, ServiceError, Tag, TagKind, function, functions,
-    percent_encode,
+    Answer, Function, Method, Request, Right, ServiceError, SessionVersion, Tag, TagKind, function,
+    functions, percent_encode,
 };
 use bough_session::{Incarnation, SessionId};
 use http::header::{CONTENT_TYPE, ETAG, LOCATION};
@@ -16,7 +16,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde_json::Value;
 
-use super::body::read_request;
+use super::body::{read_request, refuse_fields};
 use super::bounds::check_length;
 use super::conditions::{Conditions, entry_tag, is_known_to_caller, tag};
 use super::fields::{Field, fields, from_query, path_names};
@@ -168,6 +168,7 @@ async fn answer(app: &App, call: &Call, request: HttpRequest) -> Result<Response
         check_names(&request, &plan.fields, &plan.in_path)?;
         request
     } else {
+        refuse_fields(app, &parts.headers, body, "Send the fields in the query.").await?;
         Value::Object(from_query(query, &plan.fields)?).into()
     };
     let _permit = take_request(app)?;
@@ -226,9 +227,9 @@ struct Asked<'a> {
     conditions: Conditions,
 }
 
-/// The state of a session before the call. It is never newer than the answer.
+/// What is known of a session besides the answer.
 #[derive(Default)]
-struct Before {
+struct Known {
     /// The session's own tag.
     tag: Option<String>,
     /// Its incarnation, for the tags of its entries.
@@ -242,29 +243,42 @@ impl Asked<'_> {
         let (scope, function) = (&self.caller.scope, self.plan.function);
         let answer = app.call_on_terms(scope, function, request, self.conditions.terms()).await;
         let answer = answer.map_err(|error| self.conditions.problem(error))?;
-        self.respond(&answer, &before)
+        let told = match &answer.tag {
+            Some(Tag::Change(version)) => self.after(app, version).await?,
+            _ => before,
+        };
+        self.respond(&answer, &told)
     }
 
     /// Reads the session, if the response has a tag.
-    async fn before(&self, app: &App) -> Result<Before, Problem> {
+    async fn before(&self, app: &App) -> Result<Known, Problem> {
         let incarnation = self.conditions.incarnation();
         let tells_tag = match self.plan.function.tag {
             Some(TagKind::Session) => true,
             Some(TagKind::Entry) => incarnation.is_none(),
-            Some(TagKind::Step | TagKind::Leaf | TagKind::Document) | None => false,
+            Some(TagKind::Change | TagKind::Step | TagKind::Leaf | TagKind::Document) | None => {
+                false
+            }
         };
         if !tells_tag {
-            return Ok(Before { tag: None, incarnation });
+            return Ok(Known { tag: None, incarnation });
         }
-        let id = SessionId::from_stored(self.named("session_id"));
-        let version = app.service.session_version(&self.caller.scope, &id).await?;
-        Ok(version.map_or_else(Before::default, |version| Before {
-            tag: Some(tag(&version.to_string())),
-            incarnation: Some(version.incarnation()),
-        }))
+        Ok(Known::of(self.version(app).await?))
     }
 
-    fn respond(&self, answer: &Answer, before: &Before) -> Result<Response, Problem> {
+    /// Reads the session after a change that gave its fields this version. If another change came after it, there is no
+    /// tag: it would name what the caller has not seen.
+    async fn after(&self, app: &App, fields: &str) -> Result<Known, Problem> {
+        let version = self.version(app).await?;
+        Ok(Known::of(version.filter(|version| version.is_of_fields(fields))))
+    }
+
+    async fn version(&self, app: &App) -> Result<Option<SessionVersion>, Problem> {
+        let id = SessionId::from_stored(self.named("session_id"));
+        Ok(app.service.session_version(&self.caller.scope, &id).await?)
+    }
+
+    fn respond(&self, answer: &Answer, known: &Known) -> Result<Response, Problem> {
         self.conditions.check(answer)?;
         let body = answer.to_json()?;
         if body == b"null" {
@@ -272,7 +286,7 @@ impl Asked<'_> {
         }
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if let Some(tag) = answer.tag.as_ref().and_then(|tag| before.print(tag)) {
+        if let Some(tag) = answer.tag.as_ref().and_then(|tag| known.print(tag)) {
             if is_known_to_caller(self.headers, &tag) && !self.plan.takes_body {
                 let headers = HeaderMap::from_iter(header(ETAG, &tag));
                 return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
@@ -311,11 +325,18 @@ impl Asked<'_> {
     }
 }
 
-impl Before {
+impl Known {
+    fn of(version: Option<SessionVersion>) -> Self {
+        version.map_or_else(Self::default, |version| Self {
+            tag: Some(tag(&version.to_string())),
+            incarnation: Some(version.incarnation()),
+        })
+    }
+
     /// A tag in the form of a header value, which callers send back in `If-Match` or `If-None-Match`.
     fn print(&self, named: &Tag) -> Option<String> {
         match named {
-            Tag::Session => self.tag.clone(),
+            Tag::Session | Tag::Change(_) => self.tag.clone(),
             Tag::Entry(revision) => Some(entry_tag(self.incarnation?, *revision)),
             Tag::Leaf(entry) => Some(tag(entry.as_str())),
             Tag::Document(version) => Some(tag(&version.to_string())),

@@ -81,6 +81,7 @@ impl Conditions {
         caller: &Caller,
         request: &mut Request,
     ) -> Result<Self, Problem> {
+        refuse_if_none_match(function, headers)?;
         let if_match = apply_if_match(function.precondition, headers, request)?;
         let keys = idempotency_key(function, headers, &caller.scope, request)?;
         Ok(Self { if_match, keys })
@@ -161,13 +162,37 @@ fn apply_if_match(
     Ok(IfMatch { is_there: true, incarnation })
 }
 
+/// Refuses an `If-None-Match` of a write that does not go by it: the caller means that nothing is to be replaced.
+fn refuse_if_none_match(function: &Function, headers: &HeaderMap) -> Result<(), Problem> {
+    let Some(value) = headers.get(IF_NONE_MATCH) else { return Ok(()) };
+    // A reader has it to be spared an answer that it knows.
+    let is_read = function.repeat == Repeat::Harmless;
+    if is_read || (function.precondition == Some(Precondition::Document) && is_any(value)) {
+        return Ok(());
+    }
+    let hint = "Leave it out; `If-None-Match: *` puts a document that must not be there yet.";
+    Err(Problem::bad_request("this request has no precondition by this If-None-Match", hint))
+}
+
+/// Refuses conditions of a request that is not made conditional by headers.
+pub(crate) fn refuse_conditions(headers: &HeaderMap, hint: &'static str) -> Result<(), Problem> {
+    if !headers.contains_key(IF_MATCH) && !headers.contains_key(IF_NONE_MATCH) {
+        return Ok(());
+    }
+    Err(Problem::bad_request("this request takes no If-Match and no If-None-Match", hint))
+}
+
+/// Whether a condition is met by whatever is there.
+fn is_any(value: &http::HeaderValue) -> bool {
+    value.as_bytes().trim_ascii() == b"*"
+}
+
 /// A write with `If-None-Match: *` creates something that must not exist yet. Only documents are written so.
 fn apply_if_none_match(
     precondition: Option<Precondition>,
     headers: &HeaderMap,
     request: &mut Request,
 ) -> Result<IfMatch, Problem> {
-    let is_any = |value: &http::HeaderValue| value.as_bytes().trim_ascii() == b"*";
     let must_not_exist = headers.get(IF_NONE_MATCH).is_some_and(is_any);
     if precondition != Some(Precondition::Document) || !must_not_exist {
         return Ok(IfMatch::default());

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::body_lines::{BodyLines, LineError, lines_of};
 use super::fields::fields;
-use super::names::{UNKNOWN_MEMBER, check_names, with_nearest};
+use super::names::{UNKNOWN_MEMBER, place_of, unknown_name, with_nearest};
 use super::plain_words::plain;
 use crate::limits::DELTA_LINE_BYTES_MAX;
 use crate::shutdown::Shutdown;
@@ -42,14 +42,28 @@ pub(super) enum NoMore {
     /// Nothing came for too long.
     Idle,
     /// This line is invalid, counted from 1.
-    Bad {
-        /// Which line.
-        line: u64,
-        /// The error.
-        detail: String,
-        /// The code of the problem.
-        code: &'static str,
-    },
+    Bad(u64, BadLine),
+}
+
+/// What is wrong with a line.
+#[derive(Debug)]
+pub(super) struct BadLine {
+    /// The code of the problem.
+    pub(super) code: &'static str,
+    /// The error.
+    pub(super) detail: String,
+    /// The part of the line, as a JSON pointer, if the error is about one.
+    pub(super) place: Option<String>,
+}
+
+impl BadLine {
+    fn new(detail: impl Into<String>) -> Self {
+        Self { code: "http/bad_request", detail: detail.into(), place: None }
+    }
+
+    fn unknown(detail: String, place: String) -> Self {
+        Self { code: UNKNOWN_MEMBER, detail, place: Some(place) }
+    }
 }
 
 /// Reads the deltas of a request.
@@ -114,23 +128,26 @@ impl DeltaLines {
         if text.len() > DELTA_LINE_BYTES_MAX {
             return Err(self.too_long());
         }
-        read_line(text).map_err(|(code, detail)| NoMore::Bad { line: self.count, detail, code })
+        read_line(text).map_err(|bad| NoMore::Bad(self.count, bad))
     }
 
     fn too_long(&self) -> NoMore {
         let detail = format!("it is longer than {DELTA_LINE_BYTES_MAX} bytes");
-        NoMore::Bad { line: self.count, detail, code: "http/bad_request" }
+        NoMore::Bad(self.count, BadLine::new(detail))
     }
 }
 
 /// Refuses a line that is neither text nor the end, or both: a part of it would be lost without a word. Refuses members of
 /// `finish` that finishing does not have.
-fn check_line(line: DeltaLine) -> Result<DeltaLine, (&'static str, String)> {
-    let bad = |words: &str| Err(("http/bad_request", words.to_owned()));
+fn check_line(line: DeltaLine) -> Result<DeltaLine, BadLine> {
     let Some(finish) = &line.finish else {
         let begins_block = line.kind.is_some() || line.function_call_id.is_some();
         let says_something = line.text.is_some() || begins_block;
-        return if says_something { Ok(line) } else { bad("it has neither `text` nor `finish`") };
+        return if says_something {
+            Ok(line)
+        } else {
+            Err(BadLine::new("it has neither `text` nor `finish`"))
+        };
     };
     let is_alone = line.text.is_none()
         && line.block.is_none()
@@ -138,35 +155,40 @@ fn check_line(line: DeltaLine) -> Result<DeltaLine, (&'static str, String)> {
         && line.function_call_id.is_none()
         && line.function_id.is_none();
     if !is_alone {
-        return bad("`finish` stands alone in its line; send the text in the line before");
+        let words = "`finish` stands alone in its line; send the text in the line before";
+        return Err(BadLine::new(words));
     }
     let known = bough_service::function("session::finish-message").map(fields).unwrap_or_default();
     let finish = Request::from(Value::Object(finish.clone()));
-    check_names(&finish, &known, &[]).map_err(|problem| (problem.code, problem.detail))?;
-    Ok(line)
+    match unknown_name(&finish, &known, &[]) {
+        Some((name, detail)) => Err(BadLine::unknown(detail, place_of(&name, "/finish"))),
+        None => Ok(line),
+    }
 }
 
-/// A line, or the code and the words of its error.
-fn read_line(text: &[u8]) -> Result<DeltaLine, (&'static str, String)> {
+/// A line, or what is wrong with it.
+fn read_line(text: &[u8]) -> Result<DeltaLine, BadLine> {
     // A list of the values in their order would be read as the line.
     if text.trim_ascii_start().starts_with(b"[") {
-        return Err(("http/bad_request", "it must be an object, not a list".to_owned()));
+        return Err(BadLine::new("it must be an object, not a list"));
     }
     let mut json = serde_json::Deserializer::from_slice(text);
     let read = serde_path_to_error::deserialize(&mut json);
     let ended = json.end();
     match read {
-        Ok(_) if ended.is_err() => Err(("http/bad_request", NOT_JSON.to_owned())),
+        Ok(_) if ended.is_err() => Err(BadLine::new(NOT_JSON)),
         Ok(line) => check_line(line),
-        Err(error) if !error.inner().is_data() => Err(("http/bad_request", NOT_JSON.to_owned())),
+        Err(error) if !error.inner().is_data() => Err(BadLine::new(NOT_JSON)),
         Err(error) => {
-            let (words, place) = (plain(&error.inner().to_string()), error.path().to_string());
-            if let Some(named) = with_nearest(&words) {
-                return Err((UNKNOWN_MEMBER, named));
+            let (words, member) = (plain(&error.inner().to_string()), error.path().to_string());
+            if let Some((name, detail)) = with_nearest(&words) {
+                return Err(BadLine::unknown(detail, place_of(name, "")));
             }
-            let of_member = words.strip_prefix("it ").filter(|_| !place.starts_with(['.', '?']));
-            let words = of_member.map(|rest| format!("`{place}` {rest}")).unwrap_or(words);
-            Err(("http/bad_request", words))
+            let member = Some(member).filter(|member| !member.starts_with(['.', '?']));
+            let place = member.as_ref().map(|member| format!("/{member}"));
+            let of_member = words.strip_prefix("it ").zip(member);
+            let detail = of_member.map(|(rest, member)| format!("`{member}` {rest}"));
+            Err(BadLine { place, ..BadLine::new(detail.unwrap_or(words)) })
         }
     }
 }

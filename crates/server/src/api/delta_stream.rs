@@ -18,8 +18,9 @@ use tokio::sync::mpsc;
 
 use super::body::{NDJSON, check_content_type};
 use super::calls::{check_in_path, take_stream};
-use super::conditions::refuse_key;
-use super::delta_lines::{DeltaLine, DeltaLines, NoMore};
+use super::conditions::{refuse_conditions, refuse_key};
+use super::delta_lines::{BadLine, DeltaLine, DeltaLines, NoMore};
+use super::fields::from_query;
 use super::problem::Problem;
 use super::streamed::streamed;
 use crate::app::{App, Permit};
@@ -36,7 +37,10 @@ pub(crate) async fn append_deltas(
     let caller = Caller::of(&parts)?;
     check_in_path("session_id", &session_id)?;
     check_in_path("entry_id", &entry_id)?;
-    refuse_key(&parts.headers, "Read the message's revision, and go on from there.")?;
+    let hint = "Read the message's revision, and go on from there.";
+    refuse_key(&parts.headers, hint)?;
+    refuse_conditions(&parts.headers, hint)?;
+    from_query(parts.uri.query().unwrap_or_default(), &[])?;
     let session_id = SessionId::from_stored(session_id);
     let entry_id = EntryId::from_stored(entry_id);
     let revision = app.service.streaming_revision(&caller.scope, &session_id, &entry_id).await?;
@@ -140,7 +144,8 @@ impl Feed {
         if let Some(mut words) = line.finish {
             words.insert("session_id".to_owned(), json!(self.session_id));
             words.insert("entry_id".to_owned(), json!(self.entry_id));
-            let request: FinishMessageRequest = CallRequest::from(Value::Object(words)).parse()?;
+            let words = CallRequest::from(Value::Object(words));
+            let request: FinishMessageRequest = words.parse().map_err(below_finish)?;
             let done = self.app.service.finish_message(scope, request).await?;
             self.revision = done.revision;
             return Ok((
@@ -179,10 +184,14 @@ impl Feed {
                 let status = StatusCode::REQUEST_TIMEOUT;
                 self.send_problem(&Problem::new(status, "http/timeout", detail, hint)).await;
             }
-            NoMore::Bad { line, detail, code } => {
-                let detail = format!("line {line} is not a delta: {detail}");
+            NoMore::Bad(line, BadLine { code, detail, place }) => {
                 let hint = "Send one JSON object a line, with `block` and `text`, or `finish`.";
-                self.send_problem(&Problem::bad_request(detail, hint).with_code(code)).await;
+                let whole = format!("line {line} is not a delta: {detail}");
+                let mut problem = Problem::bad_request(whole, hint).with_code(code);
+                if let Some(place) = place {
+                    problem = problem.at_place(place, detail);
+                }
+                self.send_problem(&problem).await;
             }
         }
     }
@@ -191,6 +200,16 @@ impl Feed {
         let line = format!("{}\n", json!({ "error": problem.body() }));
         // If the reader is gone, the acknowledgement is dropped.
         drop(self.acknowledge.send(Bytes::from(line)).await);
+    }
+}
+
+/// The error of the end of a message, with its place in the line.
+fn below_finish(error: ServiceError) -> ServiceError {
+    match error {
+        ServiceError::Malformed { detail, path } => {
+            ServiceError::Malformed { detail, path: format!("/finish{path}") }
+        }
+        other => other,
     }
 }
 

@@ -23,7 +23,10 @@ pub(crate) enum FieldKind {
     Integer,
     Number,
     Boolean,
+    /// Any texts, each in a parameter of its own.
     TextList,
+    /// Words of a fixed set, each in a parameter of its own or with commas between them.
+    WordList,
     Json,
 }
 
@@ -54,7 +57,9 @@ fn kind(property: &Value, root: &Value) -> FieldKind {
         Some("string") => FieldKind::Text,
         Some("array") => {
             let items = property.get("items").map(|items| resolved(items, root));
+            let is_word = items.is_some_and(|items| items.get("enum").is_some());
             match items.and_then(main_type) {
+                Some("string") if is_word => FieldKind::WordList,
                 Some("string") => FieldKind::TextList,
                 _ => FieldKind::Json,
             }
@@ -99,7 +104,7 @@ fn main_type(schema: &Value) -> Option<&str> {
 /// Why the parameters of a query are not a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum QueryError {
-    #[error("there is no parameter `{name}` here{meant} (there are: {known})")]
+    #[error("there is no parameter `{name}` here{meant}{known}")]
     Unknown { name: String, meant: String, known: String },
     #[error("`{name}` must be {expected}")]
     Type { name: String, expected: &'static str },
@@ -128,8 +133,8 @@ impl From<QueryError> for Problem {
 
 /// Makes the fields of a request from a query.
 ///
-/// A list is given by repeating its parameter or with commas; an object as JSON, or one member at a time as
-/// `metadata.owner=u_1`.
+/// A list is given by repeating its parameter, and a list of words with commas too; an object as JSON, or one member at a
+/// time as `metadata.owner=u_1`.
 pub(crate) fn from_query(query: &str, fields: &[Field]) -> Result<Map<String, Value>, QueryError> {
     let mut request = Map::new();
     for (count, (name, text)) in form_urlencoded::parse(query.as_bytes()).enumerate() {
@@ -156,10 +161,15 @@ fn take_pair(
     });
     let Some((field, member)) = member else {
         let known: Vec<_> = fields.iter().map(|field| field.name.as_str()).collect();
+        let listed = if known.is_empty() {
+            String::new()
+        } else {
+            format!(" (there are: {})", known.join(", "))
+        };
         let name: String = name.chars().filter(|c| !c.is_control()).take(64).collect();
         let meant = nearest(&name, known.iter().copied());
         let meant = meant.map(|meant| format!(": did you mean `{meant}`?")).unwrap_or_default();
-        return Err(QueryError::Unknown { name, meant, known: known.join(", ") });
+        return Err(QueryError::Unknown { name, meant, known: listed });
     };
     let object = request.entry(field.name.clone()).or_insert_with(|| Value::Object(Map::new()));
     let twice = || QueryError::Twice { name: field.name.clone() };
@@ -203,18 +213,32 @@ fn take_field(
             value
         }
         FieldKind::TextList => {
-            let list =
-                request.entry(field.name.clone()).or_insert_with(|| Value::Array(Vec::new()));
-            let items = text.split(',').filter(|item| !item.is_empty());
-            if let Value::Array(list) = list {
-                list.extend(items.map(|item| Value::String(item.to_owned())));
-            }
+            check_length(&field.name, text)?;
+            add_items(request, field, [text].into_iter());
+            return Ok(());
+        }
+        FieldKind::WordList => {
+            add_items(request, field, text.split(','));
             return Ok(());
         }
     };
     match request.insert(field.name.clone(), value) {
         None => Ok(()),
         Some(_) => Err(QueryError::Twice { name: field.name.clone() }),
+    }
+}
+
+/// Adds the items that are not empty: `roles=` is a list of nothing.
+fn add_items<'a>(
+    request: &mut Map<String, Value>,
+    field: &Field,
+    items: impl Iterator<Item = &'a str>,
+) {
+    let list = request.entry(field.name.clone()).or_insert_with(|| Value::Array(Vec::new()));
+    if let Value::Array(list) = list {
+        list.extend(
+            items.filter(|item| !item.is_empty()).map(|item| Value::String(item.to_owned())),
+        );
     }
 }
 
@@ -244,13 +268,16 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_repeated_or_with_commas() {
+    fn lists_are_repeated_and_words_may_have_commas_between_them() {
         let fields = fields(bough_service::function("session::messages").unwrap());
         let request = from_query("roles=user,assistant&roles=custom&include_custom=true", &fields);
         let expected = json!({"roles": ["user", "assistant", "custom"], "include_custom": true});
         assert_eq!(Value::Object(request.unwrap()), expected);
         let none = from_query("roles=", &fields).unwrap();
         assert_eq!(Value::Object(none), json!({"roles": []}));
+        let fields = super::fields(bough_service::function("session::entries").unwrap());
+        let request = from_query("ids=a%2Cb&ids=c", &fields).unwrap();
+        assert_eq!(Value::Object(request), json!({"ids": ["a,b", "c"]}), "an id may have a comma");
     }
 
     #[test]

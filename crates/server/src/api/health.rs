@@ -1,6 +1,6 @@
 //! Detailed health, for people and dashboards.
 
-use axum::extract::{Extension, State};
+use axum::extract::{Extension, Request, State};
 use axum::response::Response;
 use bough_service::Right;
 use bough_service::api::{ReloadStatus, SearchStatusRequest, StatsRequest, StatsResponse};
@@ -12,6 +12,7 @@ use bough_store::limits::{DELTA_BYTES_MAX, RECORD_BYTES_MAX};
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
+use super::body::refuse_any_field;
 use super::pages::json_page;
 use super::problem::Problem;
 use crate::app::App;
@@ -24,7 +25,9 @@ use crate::tasks::verify_store;
 pub(crate) async fn health(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
+    request: Request,
 ) -> Result<Response, Problem> {
+    refuse_any_field(&app, request).await?;
     let scope = &caller.scope;
     let sums = app.service.stats(scope, StatsRequest::default()).await?;
     let search = app.service.search_status(scope, SearchStatusRequest::default()).await?;
@@ -105,8 +108,10 @@ pub(super) const STORE_LIMITS: [(&str, usize, &str); 10] = [
 pub(crate) async fn verify(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
+    request: Request,
 ) -> Result<Response, Problem> {
     caller.scope.may_administer()?;
+    refuse_any_field(&app, request).await?;
     let directory = app.inspection.directory().ok_or_else(nothing_to_verify)?;
     if let Some(started_at) = app.inspection.begin_verification(app.clock.now_ms()) {
         tokio::spawn(verify_store(app.clone(), directory, started_at));

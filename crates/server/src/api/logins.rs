@@ -1,7 +1,7 @@
 //! What browsers need beside bearer tokens: a login that becomes a cookie, and tickets for streams.
 
 use axum::Router;
-use axum::extract::{Extension, State};
+use axum::extract::{Extension, Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use bough_service::Right;
@@ -9,6 +9,7 @@ use http::header::{AUTHORIZATION, ORIGIN, SET_COOKIE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::json;
 
+use super::body::refuse_any_field;
 use super::pages::json_page;
 use super::problem::Problem;
 use crate::app::App;
@@ -29,8 +30,10 @@ async fn log_in(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
+    request: Request,
 ) -> Result<Response, Problem> {
+    let headers = request.headers().clone();
+    refuse_any_field(&app, request).await?;
     let rights: Vec<&str> = Right::ALL
         .iter()
         .filter(|right| caller.scope.has(**right))
@@ -53,8 +56,10 @@ async fn log_in(
 async fn log_out(
     State(app): State<App>,
     Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
+    request: Request,
 ) -> Result<Response, Problem> {
+    let headers = request.headers().clone();
+    refuse_any_field(&app, request).await?;
     app.guard.log_out(&headers, peer);
     let cookie = cookie(&headers, peer, "", 0)?;
     Ok((StatusCode::NO_CONTENT, [(SET_COOKIE, cookie)]).into_response())
@@ -64,7 +69,9 @@ async fn log_out(
 async fn new_ticket(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
+    request: Request,
 ) -> Result<Response, Problem> {
+    refuse_any_field(&app, request).await?;
     let ticket = app.guard.issue_pass(PassKind::Ticket, &caller).map_err(no_pass)?;
     let body = json!({ "ticket": ticket.text, "expires_at": ticket.ends_at });
     Ok(json_page(StatusCode::CREATED, &body))

@@ -19,14 +19,21 @@ pub(crate) fn check_names(
     fields: &[Field],
     in_path: &[&str],
 ) -> Result<(), Problem> {
-    let known = || fields.iter().map(|field| field.name.as_str()).chain(in_path.iter().copied());
-    let unknown = request.names().find(|name| known().all(|field| field != *name));
-    unknown.map_or(Ok(()), |name| Err(unknown_member(name, known())))
+    unknown_name(request, fields, in_path).map_or(Ok(()), |(name, detail)| {
+        let problem = Problem::bad_request(&*detail, UNKNOWN_HINT).with_code(UNKNOWN_MEMBER);
+        Err(problem.at(&name, &detail))
+    })
 }
 
-fn unknown_member<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Problem {
-    let detail = words(name, known);
-    Problem::bad_request(detail.clone(), UNKNOWN_HINT).with_code(UNKNOWN_MEMBER).at(name, &detail)
+/// A member that a function does not have, and words about it.
+pub(super) fn unknown_name(
+    request: &Request,
+    fields: &[Field],
+    in_path: &[&str],
+) -> Option<(String, String)> {
+    let known = || fields.iter().map(|field| field.name.as_str()).chain(in_path.iter().copied());
+    let name = request.names().find(|name| known().all(|field| field != *name))?;
+    Some((name.to_owned(), words(name, known())))
 }
 
 fn words<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
@@ -44,11 +51,23 @@ pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
     (best.0 >= ALIKE).then_some(best.1)
 }
 
-/// The decoder's message about an unknown member, with the name that is probably meant; `None` if the message is about
-/// something else.
-pub(crate) fn with_nearest(detail: &str) -> Option<String> {
+/// The name that the decoder's message says is not known, and words about it with the name that is probably meant; `None` if
+/// the message is about something else.
+pub(crate) fn with_nearest(detail: &str) -> Option<(&str, String)> {
     let mut quoted = detail.strip_prefix("unknown field")?.split('`').skip(1).step_by(2);
-    Some(words(quoted.next()?, quoted))
+    let name = quoted.next()?;
+    Some((name, words(name, quoted)))
+}
+
+/// The place of an unknown name, as a JSON pointer. The decoder's place ends with the name, or with the object that has it.
+pub(super) fn place_of(name: &str, place: &str) -> String {
+    let step = format!("/{}", escaped(name));
+    if place.ends_with(&step) { place.to_owned() } else { format!("{place}{step}") }
+}
+
+/// A name as a step of a JSON pointer.
+pub(super) fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
 }
 
 #[cfg(test)]
@@ -64,7 +83,11 @@ mod tests {
         assert_eq!(find("mesage"), Some("message"));
         assert_eq!(find("zzz"), None);
         let decoder = "unknown field `entri_id`, expected one of `entry_id`, `message`";
-        assert!(with_nearest(decoder).unwrap().ends_with("did you mean `entry_id`?"));
+        let (name, words) = with_nearest(decoder).unwrap();
+        assert_eq!(name, "entri_id");
+        assert!(words.ends_with("did you mean `entry_id`?"));
         assert_eq!(with_nearest("missing field `x`"), None);
+        assert_eq!(place_of("inputs", "/usage"), "/usage/inputs");
+        assert_eq!(place_of("a/b", "/usage/a~1b"), "/usage/a~1b");
     }
 }

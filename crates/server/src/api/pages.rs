@@ -1,13 +1,14 @@
 //! Pages about the server itself.
 
 use axum::Router;
-use axum::extract::{Extension, State};
+use axum::extract::{Extension, Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
+use super::body::refuse_any_field;
 use super::openapi;
 use super::problem::Problem;
 use super::reference::is_reference;
@@ -59,7 +60,8 @@ async fn readyz(State(app): State<App>) -> Response {
     json_page(if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, &body)
 }
 
-async fn version() -> Response {
+async fn version(State(app): State<App>, request: Request) -> Result<Response, Problem> {
+    refuse_any_field(&app, request).await?;
     let body = json!({
         "name": "bough",
         "version": env!("CARGO_PKG_VERSION"),
@@ -67,7 +69,7 @@ async fn version() -> Response {
         "protocols": ["http", "sse", "iii-bus"],
         "clients": { "min": CLIENTS_MIN, "max": env!("CARGO_PKG_VERSION") },
     });
-    json_page(StatusCode::OK, &body)
+    Ok(json_page(StatusCode::OK, &body))
 }
 
 async fn metrics(

@@ -7,7 +7,7 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
-use super::names::{UNKNOWN_HINT, UNKNOWN_MEMBER, with_nearest};
+use super::names::{UNKNOWN_HINT, UNKNOWN_MEMBER, escaped, place_of, with_nearest};
 use super::plain_words::plain;
 use crate::error_codes::{error_code, page_of};
 use crate::guard::Refusal;
@@ -89,9 +89,13 @@ impl Problem {
     }
 
     /// The same problem, about a field of the request.
-    pub(crate) fn at(mut self, field: &str, detail: &str) -> Self {
-        let path = format!("/{}", field.replace('~', "~0").replace('/', "~1"));
-        self.field = Some(FieldError { path, detail: detail.to_owned() }.into());
+    pub(crate) fn at(self, field: &str, detail: &str) -> Self {
+        self.at_place(format!("/{}", escaped(field)), detail.to_owned())
+    }
+
+    /// The same problem, about a part of the request.
+    pub(super) fn at_place(mut self, path: String, detail: String) -> Self {
+        self.field = Some(FieldError { path, detail }.into());
         self
     }
 
@@ -163,10 +167,9 @@ fn detail(error: &ServiceError) -> String {
 
 /// A request that is not of its type.
 fn malformed(detail: &str, path: &str) -> Problem {
-    if let Some(detail) = with_nearest(detail) {
-        let field = Some(FieldError { path: path.to_owned(), detail: detail.clone() }.into());
-        let problem = Problem::bad_request(detail, UNKNOWN_HINT).with_code(UNKNOWN_MEMBER);
-        return Problem { field, ..problem };
+    if let Some((name, detail)) = with_nearest(detail) {
+        let problem = Problem::bad_request(&*detail, UNKNOWN_HINT).with_code(UNKNOWN_MEMBER);
+        return problem.at_place(place_of(name, path), detail);
     }
     let is_message = ["/message", "/entries"].iter().any(|field| path.starts_with(field));
     let missing = detail.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
@@ -180,7 +183,7 @@ fn malformed(detail: &str, path: &str) -> Problem {
     let mut problem =
         Problem::new(StatusCode::BAD_REQUEST, "session/malformed_request", detail.clone(), hint);
     if !path.is_empty() {
-        problem.field = Some(FieldError { path, detail }.into());
+        problem = problem.at_place(path, detail);
     }
     problem
 }

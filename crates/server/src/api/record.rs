@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::body::{NDJSON, check_content_type, too_large};
 use super::body_lines::{BodyLines, LineError, lines_of};
 use super::calls::take_stream;
-use super::conditions::refuse_key;
+use super::conditions::{refuse_conditions, refuse_key};
 use super::delta_lines::NOT_JSON;
 use super::fields::{Field, fields, from_query};
 use super::plain_words::{NOT_AN_EVENT, plain};
@@ -41,6 +41,7 @@ pub(crate) async fn record(State(app): State<App>, request: Request) -> Result<R
     caller.scope.may_call(function)?;
     let hint = "Send `recording_id`: events that were recorded are not recorded again.";
     refuse_key(&parts.headers, hint)?;
+    refuse_conditions(&parts.headers, hint)?;
     check_is_lines(&parts.headers)?;
     let asked = from_query(parts.uri.query().unwrap_or_default(), &record_fields())?;
     let mut next: RecordRequest = CallRequest::from(with_events(asked)).parse()?;

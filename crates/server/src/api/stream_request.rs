@@ -42,7 +42,7 @@ impl StreamRequest {
         let names = read_names(&mut asked);
         let asked: WatchRequest = CallRequest::from(Value::Object(asked)).parse()?;
         let (start, joined_at) = read_start(headers, asked.after, wants_snapshot)?;
-        let kinds = asked.types.unwrap_or_else(|| EventKind::PUBLIC.to_vec());
+        let kinds = asked.types.unwrap_or_else(usual_types);
         let mut filter = EventFilter::of(kinds).with_metadata(asked.metadata.unwrap_or_default());
         if let Some(session) = session {
             filter = filter.in_session(session);
@@ -52,6 +52,12 @@ impl StreamRequest {
         }
         Ok(Self { filter, start, deltas, names, joined_at, waits_for_session })
     }
+}
+
+/// The types of a reader that names none: those of session-manager, and what takes a message away. Without that a reader
+/// would go on showing what was hidden.
+fn usual_types() -> Vec<EventKind> {
+    EventKind::PUBLIC.into_iter().chain([EventKind::MessageRemoved]).collect()
 }
 
 /// Where a stream begins, and where its reader joined the session, if the request has it.

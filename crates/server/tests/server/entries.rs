@@ -144,7 +144,7 @@ async fn entries_are_read_by_key() {
     assert_eq!(ids(&read("custom_type=none&order=newest").await), [""; 0]);
     assert_eq!(ids(&read("id_prefix=k/odd/&order=newest&limit=2").await), ["k/odd/5", "k/odd/3"]);
     assert_eq!(ids(&read("custom_type=odd&id_prefix=k/odd/3&order=newest").await), ["k/odd/3"]);
-    assert_eq!(ids(&read("ids=k/odd/5,absent,k/even/0").await), ["k/odd/5", "k/even/0"]);
+    assert_eq!(ids(&read("ids=k/odd/5&ids=absent&ids=k/even/0").await), ["k/odd/5", "k/even/0"]);
     let small = read("max_bytes=1").await;
     assert_eq!(small["entries"].as_array().unwrap().len(), 1, "one at least");
     let mut all = Vec::new();
@@ -466,4 +466,24 @@ async fn a_number_that_would_be_altered_is_refused_by_its_place() {
     let text = client.get(entries).await.text;
     assert!(text.contains(r#""n":123456789012345678901234567890"#), "{text}");
     assert!(text.contains(r#""n":18446744073709551615,"z":1.1"#), "{text}");
+}
+
+/// A writer that changes a session twice needs no read between.
+#[tokio::test]
+async fn a_changed_session_has_its_new_tag() {
+    let test = TestServer::in_memory().await;
+    let client = test.client();
+    let id = new_session(&client).await;
+    let path = format!("/v1/sessions/{id}");
+    let patch = async |tag: &str, title: &str| {
+        let body = Some(json!({"title": title}).to_string());
+        client.with("if-match", tag).send("PATCH", &path, body).await
+    };
+    let first = client.get(&path).await.header("etag").unwrap().to_owned();
+    let changed = patch(&first, "one").await;
+    let second = changed.header("etag").unwrap().to_owned();
+    assert_eq!(patch(&first, "two").await.problem(412), "session/version_conflict");
+    assert_eq!(patch(&second, "two").await.status, 200);
+    let known = client.with("if-none-match", &second).get(&path).await;
+    assert_eq!(known.status, 200, "the session has changed since");
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bough_service::EventKind;
 use serde_json::{Value, json};
 
 use crate::client::{Client, Event};
@@ -321,4 +322,19 @@ async fn ids_that_cannot_be_in_a_path_are_reached_without_one() {
         call("session::delete", json!({})).await;
         stream.expect("session::deleted").await;
     }
+}
+
+/// Without this event a reader would show for good what nobody else can read.
+#[tokio::test]
+async fn a_reader_that_names_no_types_hears_that_a_message_was_hidden() {
+    let test = TestServer::in_memory().await;
+    let client = test.client();
+    let id = new_session(&client).await;
+    let entry = client.post(&format!("/v1/sessions/{id}/entries"), user("x")).await.ok();
+    let mut events = client.events(&format!("/v1/sessions/{id}/events?after=start")).await;
+    events.until(EventKind::MessageAdded.name()).await;
+    let hide = json!({"entry_ids": [entry["entry_id"]]});
+    client.post(&format!("/v1/sessions/{id}/entries/hide"), hide).await.ok();
+    let event = events.until(EventKind::MessageRemoved.name()).await;
+    assert_eq!(event.data["payload"]["entry_id"], entry["entry_id"]);
 }

@@ -32,6 +32,7 @@ mod rights;
 mod stalled;
 mod stats;
 mod streams;
+mod strict_requests;
 mod subscribers;
 mod tenants;
 mod test_server;

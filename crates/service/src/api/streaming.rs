@@ -40,6 +40,7 @@ pub enum StreamError {
 
 /// What went wrong while a message streamed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct DetailedError {
     /// A message for people.
     pub message: String,

@@ -218,6 +218,12 @@ impl SessionVersion {
     pub const fn incarnation(&self) -> Incarnation {
         self.cursor.incarnation
     }
+
+    /// Whether the session's own fields have this version.
+    #[must_use]
+    pub fn is_of_fields(&self, version: &str) -> bool {
+        self.fields == version
+    }
 }
 
 impl fmt::Display for SessionVersion {

@@ -1,13 +1,15 @@
 //! `UIMessage`s of the AI SDK, version 5 and later.
 //!
-//! A tool part is a call, and also its result once the tool has answered: two blocks. Values that the SDK leaves to the
-//! application, such as the model and its usage, are written under `bough` in the message's `metadata`.
+//! A tool part is a call, and also its result once the tool has answered: two blocks. A result whose call is in another
+//! message is a tool part with a mark, which says that the part is no call. Values that the SDK leaves to the application,
+//! such as the model and its usage, are written under `bough` in the message's `metadata`.
 
 use serde_json::value::RawValue;
 
 use super::block::{
     PlainRole, image_at, joined_text, kept, kept_members, lose_plain, name_of, picture_url, placed,
-    plain_role, result_as_block, some_mime, system_message, text_block, user_message, whole_block,
+    plain_role, result_as_block, result_message, some_mime, system_message, text_block,
+    user_message, whole_block,
 };
 use super::check::Check;
 use super::read::{Members, list, typed};
@@ -24,6 +26,10 @@ const FORMAT: Format = Format::AiSdk;
 const OURS: &str = "bough";
 /// The member that keeps those members of a tool part that its blocks do not have.
 const PART: &str = "$part";
+/// The member of a tool part for values of its provider, where the mark of a result without its call is, under our name.
+const PROVIDER_METADATA: &str = "callProviderMetadata";
+/// The mark.
+const RESULT_ONLY: &str = "result_only";
 
 /// The codec.
 pub(super) struct AiSdk;
@@ -48,6 +54,14 @@ impl Codec for AiSdk {
         let role = members.text("role")?;
         members.take("role");
         let parts = members.take_list("parts")?;
+        if let [part] = parts.as_slice()
+            && role == "assistant"
+            && let Some((name, block)) = result_only(part)
+        {
+            let mut result = result_message(block, name, entry_time);
+            result.unknown.extend(kept(FORMAT, members));
+            return Some(Canonical::Message(AgentMessage::FunctionResult(result).into()));
+        }
         let content: Vec<_> = parts.into_iter().flat_map(blocks_of).collect();
         let message = match role.as_str() {
             "user" => user_message(FORMAT, content, entry_time, members),
@@ -64,11 +78,10 @@ impl Codec for AiSdk {
             PlainRole::User => ("user", None),
             PlainRole::System => ("system", None),
             PlainRole::Assistant(reply) => ("assistant", Some(reply)),
-            // A result without its call is a tool part of a message of the model: read again, it has a call.
+            // A result without its call is a tool part of a message of the model.
             PlainRole::Result(result) => {
                 mapping.note("/role".to_owned(), LossReason::Changed);
-                let (id, name) = (result.function_call_id.clone(), result.function_id.clone());
-                let call = FunctionCallBlock::new(id, name, RawJson::default());
+                let call = call_elsewhere(&result.function_call_id, &result.function_id);
                 let result = result_as_block(result.clone());
                 let part = write_tool("", &call, Some(("", &result)), mapping);
                 let object = Object::with("role", "assistant").and("parts", [part]);
@@ -139,7 +152,7 @@ fn blocks_of(raw: &RawValue) -> Vec<ContentBlock> {
     };
     let kind = members.text("type").unwrap_or_default();
     if kind.starts_with("tool-") || kind == "dynamic-tool" {
-        return tool_blocks(&kind, members);
+        return tool_blocks(raw, &kind, members);
     }
     members.take("type");
     vec![match kind.as_str() {
@@ -170,7 +183,31 @@ fn file(raw: &RawValue, mut members: Members<'_>) -> ContentBlock {
     block
 }
 
-fn tool_blocks(kind: &str, mut members: Members<'_>) -> Vec<ContentBlock> {
+/// The call of a result that stands alone: it is in another message, and the part says so.
+fn call_elsewhere(id: &str, name: &str) -> FunctionCallBlock {
+    let mark = Object::with(OURS, Object::with(RESULT_ONLY, true).into_raw());
+    let part = Object::with(PROVIDER_METADATA, mark.into_raw()).into_members();
+    let mut unknown = UnknownMembers::NONE;
+    set_members(&mut unknown, PART, &part);
+    let call = FunctionCallBlock::new(id.to_owned(), name.to_owned(), RawJson::default());
+    FunctionCallBlock { unknown: kept_members(FORMAT, unknown), ..call }
+}
+
+/// The result of a part with that mark, and the name of its tool.
+fn result_only(raw: &RawValue) -> Option<(String, FunctionResultBlock)> {
+    let mut members = Members::of(raw)?;
+    let ours = Members::of(Members::of(members.get(PROVIDER_METADATA)?)?.get(OURS)?)?;
+    ours.get(RESULT_ONLY).filter(|mark| mark.get() == "true")?;
+    let kind = members.text("type")?;
+    let name = kind.strip_prefix("tool-")?.to_owned();
+    let id = members.text("toolCallId")?;
+    Some((name, result_of(&id, &mut members)?))
+}
+
+fn tool_blocks(raw: &RawValue, kind: &str, mut members: Members<'_>) -> Vec<ContentBlock> {
+    if let Some((_, result)) = result_only(raw) {
+        return vec![ContentBlock::FunctionResult(result)];
+    }
     let id = members.take_text("toolCallId").unwrap_or_default();
     let name = match kind.strip_prefix("tool-") {
         Some(name) => {
@@ -255,8 +292,7 @@ fn write_parts(content: &[ContentBlock], mapping: &mut Mapping) -> Vec<RawJson> 
             ContentBlock::FunctionResult(_) if written.contains(at) => {}
             ContentBlock::FunctionResult(result) => {
                 mapping.note(format!("{at}/type"), LossReason::Changed);
-                let id = result.function_call_id.clone();
-                let call = FunctionCallBlock::new(id, String::new(), RawJson::default());
+                let call = call_elsewhere(&result.function_call_id, "");
                 parts.push(write_tool("", &call, Some((at, result)), mapping));
             }
             _ => parts.extend(mapping.block(at, block, write_part)),

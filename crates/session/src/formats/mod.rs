@@ -374,7 +374,10 @@ fn with_replaced(mapped: Canonical, format: &str, replaced: Option<&Replaced>) -
             }
             if let (Some(finish), AgentMessage::Assistant(reply)) = (&replaced.finish, message) {
                 finish.apply_to(reply);
-                write::drop_open_ends(&mut reply.unknown, format);
+                let blocks = reply.content.iter_mut().map(ContentBlock::unknown_mut);
+                for unknown in blocks.chain([&mut reply.unknown]) {
+                    write::drop_open_ends(unknown, format);
+                }
             }
             Canonical::Message(shared)
         }

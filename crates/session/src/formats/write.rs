@@ -193,8 +193,8 @@ impl Mapping {
     }
 }
 
-/// Drops what a format keeps of a message that had not ended when it came: an end and a usage that were null. Once the
-/// message is finished, both are known.
+/// Drops what a format keeps of a message that had not ended when it came: an end and a usage that were null, and words that
+/// say that it streams. Once the message is finished, the first are known and the others wrong.
 pub(super) fn drop_open_ends(unknown: &mut UnknownMembers, format: &str) {
     if let Some(kept) = unknown.get(format) {
         let kept = without_open_ends(kept);
@@ -206,11 +206,20 @@ fn without_open_ends(kept: &RawJson) -> RawJson {
     /// How the formats name the end and the usage of a reply.
     const ENDS: [&str; 5] =
         ["finishReason", "finish_reason", "stop_reason", "usage", "usageMetadata"];
+    /// How an item of the Responses API and a part of the AI SDK say that they stream.
+    const STREAMS: [(&str, &str); 3] = [
+        ("status", r#""in_progress""#),
+        ("state", r#""streaming""#),
+        ("state", r#""input-streaming""#),
+    ];
     if !kept.get().starts_with('{') {
         return kept.clone();
     }
     let members = members_of(kept).into_iter();
-    let known = members.filter(|(key, value)| !(value.is_null() && ENDS.contains(&key.as_str())));
+    let known = members.filter(|(key, value)| {
+        let is_open = value.is_null() && ENDS.contains(&key.as_str());
+        !is_open && !STREAMS.contains(&(key.as_str(), value.get()))
+    });
     let inner = known.map(|(key, value)| (key, without_open_ends(&value)));
     to_json(&inner.collect::<UnknownMembers>())
 }

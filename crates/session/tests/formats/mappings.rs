@@ -1,8 +1,8 @@
 //! Single messages: read and written in one format, and through another.
 
 use bough_session::{
-    AgentMessage, ContentBlock, Format, Loss, LossReason, RawJson, Role, StopReason,
-    conversation_to_format, entry_to_format,
+    AgentMessage, Format, Loss, LossReason, RawJson, Role, StopReason, conversation_to_format,
+    entry_to_format,
 };
 use serde_json::Value;
 
@@ -52,13 +52,6 @@ pub(crate) fn through(message: &AgentMessage, format: Format) -> Vec<AgentMessag
     mapped.messages.iter().map(|json| message_of(format, json)).collect()
 }
 
-/// Whether a message has only results without their calls, which a `UIMessage` cannot express.
-pub(crate) fn is_bare_result(message: &AgentMessage) -> bool {
-    let is_result = |block: &ContentBlock| matches!(block, ContentBlock::FunctionResult(_));
-    message.role() == Role::FunctionResult
-        || message.role() == Role::User && message.content().iter().any(is_result)
-}
-
 /// Checks one message through one format.
 #[track_caller]
 pub(crate) fn check_through(message: &AgentMessage, from: Format, to: Format) {
@@ -77,10 +70,6 @@ pub(crate) fn check_through(message: &AgentMessage, from: Format, to: Format) {
     let mut after = Facts::of(&back, &formats);
     if there.len() > 1 {
         after.usage = (0, 0, 0);
-    }
-    if is_bare_result(message) && formats.contains(&Format::AiSdk) {
-        after.calls.clear();
-        after.texts.clone_from(&before.texts);
     }
     assert_eq!(after, before, "{from} to {to}: {there:?}");
 }
@@ -160,6 +149,28 @@ fn a_reply_of_gemini_without_content_is_a_message() {
     assert_eq!(of(read(thought)), (StopReason::Length, "g".to_owned(), Some(9)));
     let python = r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"Hi"}]},"finish_reason":"MAX_TOKENS"}],"usage_metadata":{"prompt_token_count":9},"model_version":"g"}"#;
     assert_eq!(of(read(python)), (StopReason::Length, "g".to_owned(), Some(9)));
+}
+
+/// A tool part is a call and its result. One that stands for the result alone says so: a call of its own would be a second one
+/// with the same id, which the APIs refuse.
+#[test]
+fn a_result_through_ai_sdk_is_no_second_call() {
+    let read = |format: Format, json: &str| message_of(format, &RawJson::parse(json).unwrap());
+    let one = r#"{"role":"tool","tool_call_id":"c","content":"15 degrees"}"#;
+    let two = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"b","content":"2","is_error":true},{"type":"text","text":"go on"}]}"#;
+    for (format, json) in [(Format::OpenaiChat, one), (Format::Anthropic, two)] {
+        let message = read(format, json);
+        let there = through(&message, Format::AiSdk);
+        let formats = [format, Format::AiSdk];
+        let expected = Facts::of(&[message], &formats);
+        assert!(expected.calls.is_empty());
+        assert_eq!(Facts::of(&there, &formats), expected, "{there:?}");
+    }
+    let result = through(&read(Format::OpenaiChat, one), Format::AiSdk).remove(0);
+    assert_eq!(result.role(), Role::FunctionResult);
+    // A part of the application's own with a result is a call, as ever.
+    let own = r#"{"id":"m","role":"assistant","parts":[{"type":"tool-f","toolCallId":"c","state":"output-available","input":{},"output":"x","callProviderMetadata":{"google":{"thoughtSignature":"s"}}}]}"#;
+    assert_eq!(Facts::of(&[read(Format::AiSdk, own)], &[]).calls.len(), 1);
 }
 
 /// What a format adds to a message is listed too: a call that nobody made, and figures that nobody reported.

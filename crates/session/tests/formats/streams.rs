@@ -199,6 +199,38 @@ fn a_message_that_came_without_an_end_gets_one() {
     }
 }
 
+/// Providers begin an item or a part with a word that says that it streams.
+#[test]
+fn a_finished_message_does_not_say_that_it_streams() {
+    let item =
+        r#"{"type":"message","role":"assistant","id":"m","status":"in_progress","content":[]}"#;
+    let call = r#"{"type":"function_call","id":"fc","status":"in_progress","call_id":"c","name":"f","arguments":""}"#;
+    let text =
+        r#"{"id":"u","role":"assistant","parts":[{"type":"text","text":"","state":"streaming"}]}"#;
+    let tool = r#"{"id":"u","role":"assistant","parts":[{"type":"tool-f","toolCallId":"c","state":"input-streaming","input":""}]}"#;
+    for (format, json, state, word) in [
+        (Format::OpenaiResponses, item, "/status", None),
+        (Format::OpenaiResponses, call, "/status", None),
+        (Format::AiSdk, text, "/parts/0/state", None),
+        (Format::AiSdk, tool, "/parts/0/state", Some(json!("input-available"))),
+    ] {
+        let mut entry = entry_in(format, "e", json);
+        append(&mut entry, 0, "{}", None);
+        let before = written(&entry, format).pointer(state).cloned();
+        assert!(before.is_some(), "it streams: {json}");
+        append(
+            &mut entry,
+            0,
+            " ",
+            Some(Finish { stop_reason: Some(StopReason::End), ..Finish::default() }),
+        );
+        let written = written(&entry, format);
+        assert_eq!(written.pointer(state), word.as_ref(), "{written}");
+        let id = written.get("id").or_else(|| written.pointer("/output/0/id"));
+        assert!(id.is_some(), "the rest stays: {written}");
+    }
+}
+
 #[test]
 fn arguments_that_stream_are_a_text_whether_or_not_they_are_whole() {
     for arguments in [r#"{"a""#, r#"{"a":1}"#] {

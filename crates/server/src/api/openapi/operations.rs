@@ -191,12 +191,14 @@ pub(super) fn header_parameters(function: &Function) -> Vec<Value> {
             Precondition::Version => {
                 "Change only if the session says of itself what it said at this ETag."
             }
-            Precondition::Document => {
-                "Change only if the document has the version of this ETag; `If-None-Match: *` puts it only if there is none."
-            }
+            Precondition::Document => "Change only if the document has the version of this ETag.",
             Precondition::Revision => "Change only if the entry is at the revision of this ETag.",
         };
         headers.push(header("If-Match", about, text.clone()));
+        if precondition == Precondition::Document && function.tag.is_some() {
+            let about = "`*` writes only if there is no document.";
+            headers.push(header("If-None-Match", about, text.clone()));
+        }
     }
     if may_be_unmodified(function) {
         headers.push(header("If-None-Match", "Answer 304 if the ETag is still this one.", text));

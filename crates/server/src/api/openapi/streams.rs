@@ -197,7 +197,9 @@ pub(super) fn parameter(function_id: &str, field: &Field) -> Value {
         FieldKind::Integer => json!({ "type": "integer" }),
         FieldKind::Number => json!({ "type": "number" }),
         FieldKind::Boolean => json!({ "type": "boolean" }),
-        FieldKind::TextList => json!({ "type": "array", "items": { "type": "string" } }),
+        FieldKind::TextList | FieldKind::WordList => {
+            json!({ "type": "array", "items": { "type": "string" } })
+        }
         FieldKind::Text => json!({ "type": "string" }),
         FieldKind::Json => json!({ "type": "object" }),
     };
@@ -211,7 +213,10 @@ fn about(function_id: &str, name: &str) -> String {
         "after" if function_id == "session::watch" => {
             "Go on after the event with this id; `start` begins with the first."
         }
-        "types" => "Only events with these names.",
+        "types" => {
+            "Only events with these names. Without it: those of sessions and messages, and not `session::leaf-moved`, \
+             `session::archived`, `session::task-changed`, `session::label-changed` and `session::loop-changed`."
+        }
         "session_id" => "Only events of this session.",
         "create" => "`wait` waits for a session that is not there yet; without it, that is a 404.",
         "snapshot" => "Begin with what there is now.",
