@@ -260,6 +260,11 @@ pub fn metadata_matches(wanted: &JsonMap, have: Option<&JsonMap>) -> bool {
     wanted.iter().all(|(key, value)| have.and_then(|have| have.get(key)) == Some(value))
 }
 
+/// Whether a member has the value that it has where it is absent, so that it need not be written.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 struct Counter(usize);
 
 impl io::Write for Counter {
