@@ -253,6 +253,21 @@ fn text_depth(text: &str) -> usize {
     deepest
 }
 
+/// The parts of a JSON text between its spaces, without those in strings: together, the text without spaces.
+pub fn json_without_space(json: &str) -> impl Iterator<Item = &str> {
+    let (mut in_string, mut escaped) = (false, false);
+    json.split(move |character| {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' if in_string => escaped = true,
+            '"' => in_string = !in_string,
+            ' ' | '\t' | '\r' | '\n' => return !in_string,
+            _ => {}
+        }
+        false
+    })
+}
+
 /// Whether every key of `wanted` has an equal value in `have`. An empty `wanted` matches anything, also
 /// a session without metadata; a key whose wanted value is `null` needs a stored `null`.
 #[must_use]

@@ -58,7 +58,7 @@ pub use formats::{
     unfinished_to_format,
 };
 pub use ids::{EntryId, LoopId, SessionId};
-pub use json::{JsonMap, RawJson, json_bytes, json_depth, metadata_matches};
+pub use json::{JsonMap, RawJson, json_bytes, json_depth, json_without_space, metadata_matches};
 pub use limits::LimitError;
 pub use lossy_json::{Unseen, lossy_json};
 pub use members::UnknownMembers;
