@@ -1,4 +1,4 @@
-use bough_session::{RawJson, SessionId, Usage};
+use bough_session::{LoopPhase, RawJson, SessionId, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -106,22 +106,6 @@ pub enum LoopContinuation {
     Compaction,
 }
 
-/// Where a loop stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LoopState {
-    /// Announced with its group, not started.
-    Pending,
-    /// Started.
-    Running,
-    /// Ended.
-    Completed,
-    /// Its input was refused.
-    Rejected,
-    /// Broken off before it ended.
-    Aborted,
-}
-
 /// Tokens, as the events report them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoopUsage {
@@ -168,7 +152,7 @@ pub struct LoopSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// Where it stands.
-    pub status: LoopState,
+    pub status: LoopPhase,
     /// When it started, in milliseconds since the epoch.
     pub started_at: i64,
     /// When it ended.
