@@ -8,13 +8,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use bough_session::ContentBlock;
+use compact_str::CompactString;
 use serde::de::value::{MapAccessDeserializer, MapDeserializer};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::short::ShortText;
 use crate::time::Timestamp;
 use crate::verbatim::{Members, Verbatim};
 
@@ -49,23 +49,24 @@ pub enum ContinuationKind {
     Compaction,
 }
 
-/// A piece of a message that is being streamed.
+/// A piece of a message that is being streamed. There are very many of these, mostly of a few letters, so that an allocation
+/// for each would be most of their cost.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum StreamDelta {
     /// More words.
     Text {
         /// The words.
-        delta: ShortText,
+        delta: CompactString,
     },
     /// More thoughts.
     Thinking {
         /// The thoughts.
-        delta: ShortText,
+        delta: CompactString,
     },
     /// More of a tool call's arguments.
     ToolCallDelta {
         /// JSON text.
-        delta: ShortText,
+        delta: CompactString,
     },
 }
 

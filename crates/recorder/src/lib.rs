@@ -27,7 +27,6 @@ mod open_enums;
 mod query;
 mod recorder;
 mod replay;
-mod short;
 mod time;
 mod translate;
 mod usage;
@@ -60,7 +59,6 @@ pub use recorder::{
     AfterTaskFn, BeforeTaskFn, Notice, Report, SessionRecorder, SessionRecorderConfig,
 };
 pub use replay::{Pace, Replay, ReplayStep};
-pub use short::ShortText;
 pub use time::{Timestamp, TimestampError};
 pub use translate::{
     RecordBatch, RecordFold, Translation, Translator, events_of_records, fold_records,
