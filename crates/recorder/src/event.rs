@@ -22,7 +22,7 @@ mod build;
 mod unknown_fields;
 mod variants;
 
-use unknown_fields::UnknownFields;
+use unknown_fields::unknown_fields;
 pub use variants::*;
 
 const TYPE: &str = "type";
@@ -137,10 +137,8 @@ impl AgentEvent {
     pub fn from_json_with_unknown_fields(
         text: &str,
     ) -> Result<(Self, Vec<String>), serde_json::Error> {
-        let mut unknown = Vec::new();
-        let mut from = serde_json::Deserializer::from_str(text);
-        let event = from.deserialize_map(EventVisitor { unknown: Some(&mut unknown) })?;
-        from.end()?;
+        let event = Self::from_json(text)?;
+        let unknown = unknown_fields(&event, text);
         Ok((event, unknown))
     }
 
@@ -217,31 +215,13 @@ impl AgentEvent {
 
 impl<'de> Deserialize<'de> for AgentEvent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(EventVisitor { unknown: None })
+        deserializer.deserialize_map(EventVisitor)
     }
 }
 
-struct EventVisitor<'n> {
-    /// Collects the fields that are not kept.
-    unknown: Option<&'n mut Vec<String>>,
-}
+struct EventVisitor;
 
-impl EventVisitor<'_> {
-    fn read<'de, D: Deserializer<'de>>(
-        self,
-        type_name: &str,
-        from: D,
-    ) -> Result<AgentEvent, D::Error> {
-        match self.unknown {
-            Some(unknown) => {
-                AgentEvent::read(type_name, UnknownFields { from, unknown, within: None })
-            }
-            None => AgentEvent::read(type_name, from),
-        }
-    }
-}
-
-impl<'de> Visitor<'de> for EventVisitor<'_> {
+impl<'de> Visitor<'de> for EventVisitor {
     type Value = AgentEvent;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -256,7 +236,7 @@ impl<'de> Visitor<'de> for EventVisitor<'_> {
         };
         if first == "type" {
             let type_name: String = map.next_value()?;
-            return self.read(&type_name, MapAccessDeserializer::new(map));
+            return AgentEvent::read(&type_name, MapAccessDeserializer::new(map));
         }
         let mut fields: Vec<(Cow<'de, str>, Box<RawValue>)> = vec![(first, map.next_value()?)];
         let mut type_name = None;
@@ -270,7 +250,7 @@ impl<'de> Visitor<'de> for EventVisitor<'_> {
         let type_name = type_name.ok_or_else(|| A::Error::missing_field("type"))?;
         // The values stay text until the event type is known.
         let fields = fields.iter().map(|(key, value)| (key.as_ref(), value.as_ref()));
-        self.read(&type_name, MapDeserializer::new(fields)).map_err(A::Error::custom)
+        AgentEvent::read(&type_name, MapDeserializer::new(fields)).map_err(A::Error::custom)
     }
 }
 

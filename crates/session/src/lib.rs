@@ -61,7 +61,7 @@ pub use ids::{EntryId, LoopId, SessionId};
 pub use json::{JsonMap, RawJson, json_bytes, json_depth, json_without_space, metadata_matches};
 pub use limits::LimitError;
 pub use lossy_json::{Unseen, lossy_json};
-pub use members::UnknownMembers;
+pub use members::{UnknownMembers, raw_members};
 pub use message::{
     AgentMessage, AssistantMessage, ContentBlock, ContentOrText, CustomMessage, ErrorKind,
     FunctionCallBlock, FunctionResultBlock, FunctionResultMessage, ImageBlock, NewMessage, Role,
