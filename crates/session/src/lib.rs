@@ -23,6 +23,7 @@ mod diff;
 mod entry;
 mod fold;
 mod formats;
+mod id_table;
 mod ids;
 mod json;
 mod lossy_json;
@@ -57,6 +58,7 @@ pub use formats::{
     conversation_to_format, entry_to_format, phi_stop_reason, pi_message_in_short, unfinished_json,
     unfinished_to_format,
 };
+pub use id_table::{IdNumber, IdTable};
 pub use ids::{EntryId, LoopId, SessionId};
 pub use json::{JsonMap, RawJson, json_bytes, json_depth, json_without_space, metadata_matches};
 pub use limits::LimitError;

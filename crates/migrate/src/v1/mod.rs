@@ -3,7 +3,6 @@
 mod append;
 mod file;
 mod header;
-mod ids;
 mod line_header;
 mod line_record;
 mod lines;
