@@ -54,7 +54,7 @@ pub use loops::{DuplicateLoop, Iter, Loops};
 pub use message::{RecordedMessage, TurnId};
 pub use model::*;
 pub use open_enums::{ApiProtocol, ThinkingLevel, TurnTrigger};
-pub use query::{AgentDefaults, EffectiveSettings};
+pub use query::LoopSettings;
 pub use recorder::{
     AfterTaskFn, BeforeTaskFn, Notice, Report, SessionRecorder, SessionRecorderConfig,
 };
