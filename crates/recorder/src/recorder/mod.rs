@@ -460,17 +460,17 @@ impl SessionRecorder {
     }
 
     fn trace_placed(&mut self, location: LoopLocation) {
-        if self.trace.is_none() {
-            return;
+        self.trace_at(location, |session_id, loop_id| Effect::Placed { session_id, loop_id });
+    }
+
+    /// Notes an effect on a loop, by the ids of its session and its own.
+    fn trace_at(&mut self, location: LoopLocation, effect: impl FnOnce(String, String) -> Effect) {
+        if let Some(trace) = &mut self.trace
+            && let Some(live) = self.lives.get(&location.session)
+        {
+            let loop_id = live.record(location.slot).loop_id.clone();
+            trace.push(effect(live.session.session_id.clone(), loop_id));
         }
-        let Some(live) = self.lives.get(&location.session) else {
-            return;
-        };
-        let effect = Effect::Placed {
-            session_id: live.session.session_id.clone(),
-            loop_id: live.record(location.slot).loop_id.clone(),
-        };
-        self.trace(|| effect);
     }
 
     /// Whether a start was recorded before: the same loop, still open, with the very same event.

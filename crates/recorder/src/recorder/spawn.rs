@@ -183,22 +183,11 @@ impl SessionRecorder {
     }
 
     fn trace_spawn_ref(&mut self, location: LoopLocation) {
-        if self.trace.is_some()
-            && let Some(live) = self.lives.get(&location.session)
-        {
-            let session_id = live.session.session_id.clone();
-            self.trace(|| Effect::SpawnRef { session_id });
-        }
+        self.trace_at(location, |session_id, _| Effect::SpawnRef { session_id });
     }
 
     fn trace_child_refs(&mut self, location: LoopLocation) {
-        if self.trace.is_some()
-            && let Some(live) = self.lives.get(&location.session)
-        {
-            let session_id = live.session.session_id.clone();
-            let loop_id = live.record(location.slot).loop_id.clone();
-            self.trace(|| Effect::ChildRefs { session_id, loop_id });
-        }
+        self.trace_at(location, |session_id, loop_id| Effect::ChildRefs { session_id, loop_id });
     }
 }
 
