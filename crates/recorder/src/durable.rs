@@ -299,20 +299,14 @@ impl<S: RecordSink> Task<S> {
 
     /// Loads the session of an event if it is stored and not in memory.
     async fn resume_for(&mut self, event: &AgentEvent) {
-        match event {
-            AgentEvent::AgentStart(start) => self.resume_session(&start.session_id, None).await,
-            AgentEvent::ParallelLoopStart(start) => {
-                self.resume_session(&start.session_id, None).await;
-            }
-            AgentEvent::ParallelLoopEnd(end) => self.resume_session(&end.session_id, None).await,
-            event => {
-                let unknown = event.loop_id().filter(|id| !self.translator.recorder().knows(id));
-                if let Some(loop_id) = unknown
-                    && let Some(named) = self.loop_index.session_of(loop_id).map(str::to_owned)
-                {
-                    self.resume_session(&named, Some(loop_id)).await;
-                }
-            }
+        if let Some(session_id) = event.session_id() {
+            return self.resume_session(session_id, None).await;
+        }
+        let unknown = event.loop_id().filter(|id| !self.translator.recorder().knows(id));
+        if let Some(loop_id) = unknown
+            && let Some(named) = self.loop_index.session_of(loop_id).map(str::to_owned)
+        {
+            self.resume_session(&named, Some(loop_id)).await;
         }
     }
 

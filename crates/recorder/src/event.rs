@@ -185,6 +185,17 @@ impl AgentEvent {
         }
     }
 
+    /// The session that the event names. Most events name only their loop.
+    #[must_use]
+    pub fn session_id(&self) -> Option<&str> {
+        match self {
+            Self::AgentStart(start) => Some(&start.session_id),
+            Self::ParallelLoopStart(start) => Some(&start.session_id),
+            Self::ParallelLoopEnd(end) => Some(&end.session_id),
+            _ => None,
+        }
+    }
+
     /// The time of the event, if it has one.
     #[must_use]
     pub fn timestamp(&self) -> Option<Timestamp> {

@@ -70,11 +70,8 @@ impl<S: RecordSink> Task<S> {
         event: &'a AgentEvent,
     ) -> impl Iterator<Item = &'a str> + use<'a, S> {
         let named = match event {
-            AgentEvent::AgentStart(start) => Some(start.session_id.as_str()),
-            AgentEvent::ParallelLoopStart(start) => Some(start.session_id.as_str()),
-            AgentEvent::ParallelLoopEnd(end) => Some(end.session_id.as_str()),
             AgentEvent::Unknown(event) => event.text("session_id"),
-            _ => None,
+            event => event.session_id(),
         };
         let placed = event.loop_id().and_then(|id| self.translator.recorder().session_of(id));
         [named, placed].into_iter().flatten()
