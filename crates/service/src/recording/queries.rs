@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::{
     LoopChainRequest, LoopChainResponse, LoopCompaction, LoopContinuation, LoopGroup,
     LoopGroupsRequest, LoopGroupsResponse, LoopSpawn, LoopSummary, LoopUsage, LoopsRequest,
-    LoopsResponse, SpawnLink, SpawnedSession, SpawnsRequest, SpawnsResponse, TurnSummary,
+    LoopsResponse, SpawnedSession, SpawnsRequest, SpawnsResponse, TurnSummary,
 };
 use crate::compaction::summarised_messages;
 use crate::cursor;
@@ -100,15 +100,8 @@ pub(crate) async fn spawns(
             Err(error) => return Err(error),
         }
     }
-    let spawns = family.graph.spawns().iter().map(|spawn| SpawnLink {
-        parent_session_id: spawn.parent_session_id.clone(),
-        parent_loop_id: spawn.parent_loop_id.clone(),
-        tool_call_id: spawn.tool_call_id.clone(),
-        tool_name: spawn.tool_name.clone(),
-        child_session_id: spawn.child_session_id.clone(),
-        child_loop_id: spawn.child_loop_id.clone(),
-    });
-    Ok(SpawnsResponse { spawns: spawns.collect(), sessions: family.sessions, more: family.more })
+    let spawns = family.graph.spawns().to_vec();
+    Ok(SpawnsResponse { spawns, sessions: family.sessions, more: family.more })
 }
 
 /// Reads a recorded session that exists for the caller.
