@@ -20,7 +20,7 @@ pub use header::{CURRENT_VERSION, V1Header};
 pub use line_record::V1_KIND;
 pub use lines::{Content, Line, Lines, Snapshot};
 pub use live::LiveV1;
-pub use names::{SessionFileName, Spelling, guess_project, project_folder};
+pub use names::{SessionFileName, Spelling};
 pub use report::{Finding, FindingKind, V1Report};
 pub use time::{format_iso, parse_iso};
 
