@@ -102,11 +102,7 @@ impl Facts {
     async fn read(store: &dyn ReadStore, session: &SessionId) -> Result<Self> {
         let mut facts = Self { version: CURRENT_VERSION, fits_version: true, ..Self::default() };
         let mut records = Records::new(store, session);
-        loop {
-            let page = records.next().await?;
-            if page.is_empty() {
-                break;
-            }
+        while let Some(page) = records.next().await? {
             for stored in page {
                 facts.take(&stored.record, stored.seq);
             }
@@ -196,11 +192,7 @@ impl PiFile<'_> {
         let mut written = Exported::default();
         sink(self.header(self.facts.fits_version).as_bytes())?;
         let mut records = Records::new(self.store, self.session);
-        loop {
-            let page = records.next().await?;
-            if page.is_empty() {
-                break;
-            }
+        while let Some(page) = records.next().await? {
             for stored in page {
                 match stored.record.known() {
                     Record::Entry(entry) if self.facts.hidden.contains(&entry.id) => {}
@@ -254,16 +246,16 @@ impl PiFile<'_> {
         let mut path = Path::new(self.store, self.session, leaf.clone());
         let mut labels = LabelsLeft::new(&self.state);
         let mut written = Exported::default();
-        let mut page = path.next().await?;
+        let mut next = path.next().await?;
         sink(self.header(self.facts.version >= 2).as_bytes())?;
-        while !page.is_empty() {
+        while let Some(page) = next {
             for entry in &page {
                 let parent = entry.parent_id.as_ref().map(EntryId::as_str);
                 sink(pi_line::line_of(entry, entry.id.as_str(), parent).as_bytes())?;
                 labels.pass(entry);
                 written.entries += 1;
             }
-            page = path.next().await?;
+            next = path.next().await?;
         }
         for line in labels.lines(leaf, self.state.updated_at) {
             sink(line.as_bytes())?;
