@@ -19,7 +19,7 @@ use super::{ExportOptions, Exported, snapshot};
 use crate::error::Result;
 use crate::pi_line::{self, LEAF_TYPE};
 use crate::v1::{
-    CURRENT_VERSION, ParsedLine, SourceLine, SqliteSession, V1_KIND, format_iso, parse_line,
+    CURRENT_VERSION, ParsedLine, SourceLine, SqliteSession, V1_KIND, format_iso, id_in, parse_line,
     source_json, source_line,
 };
 
@@ -145,7 +145,7 @@ impl Facts {
         if self.version < 2 {
             self.fits_version &= from_file && entry.parent_id == self.last;
         } else if from_file {
-            let named = line_id(entry);
+            let named = source_json(entry).and_then(|json| id_in(&json));
             if named.as_deref() != Some(entry.id.as_str()) {
                 self.renamed.insert(entry.id.clone(), named);
             }
@@ -170,13 +170,6 @@ fn is_untouched_pi(entry: &Entry) -> bool {
         &entry.body,
         EntryBody::Foreign(body) if body.format == FORMAT_PI && body.replaced.is_none()
     )
-}
-
-fn line_id(entry: &Entry) -> Option<String> {
-    match parse_line(&source_json(entry)?) {
-        ParsedLine::Object(line_header) => line_header.id.text().map(ToOwned::to_owned),
-        _ => None,
-    }
 }
 
 struct PiFile<'a> {
@@ -309,18 +302,9 @@ impl PiFile<'_> {
         };
         let id = format!("bough-{}", self.state.seq);
         let parent = self.state.leaf.as_ref().map(|leaf| self.file_name_of(leaf).to_owned());
-        Some(plain_line(kind, &id, parent.as_deref(), self.state.updated_at, words))
+        let identity = Some((id.as_str(), parent.as_deref()));
+        Some(pi_line::plain_line(kind, identity, self.state.updated_at, words))
     }
-}
-
-fn plain_line(kind: &str, id: &str, parent: Option<&str>, at_ms: i64, words: Value) -> String {
-    let mut line = json!({
-        "type": kind, "id": id, "parentId": parent, "timestamp": format_iso(at_ms),
-    });
-    if let (Some(line), Value::Object(words)) = (line.as_object_mut(), words) {
-        line.extend(words);
-    }
-    line.to_string()
 }
 
 /// A line of the file that is no entry and not the header.
@@ -360,7 +344,7 @@ impl LabelsLeft {
         for (number, target) in (1..).zip(&self.on_branch) {
             let id = format!("bough-label-{number}");
             let words = json!({ "targetId": target, "label": self.labels.get(target) });
-            lines.push(plain_line("label", &id, Some(&parent), at_ms, words));
+            lines.push(pi_line::plain_line("label", Some((&id, Some(&parent))), at_ms, words));
             parent = id;
         }
         lines

@@ -24,7 +24,7 @@ pub use names::{SessionFileName, Spelling};
 pub use report::{Finding, FindingKind, V1Report};
 pub use time::{format_iso, parse_iso};
 
-pub(crate) use line_header::{Field, ParsedLine, parse_line};
+pub(crate) use line_header::{Field, ParsedLine, id_in, parse_line};
 pub(crate) use line_record::{Form, v1_record};
 pub(crate) use lines::digest_of_prefix;
 pub(crate) use links::Node;
