@@ -271,7 +271,7 @@ mod tests {
 
     use super::*;
 
-    /// One line of each variant as the original writes it.
+    /// One line of each variant as phi-core writes it.
     const VARIANTS: &str = include_str!("../tests/cases/agent_event_variants.txt");
 
     #[test]

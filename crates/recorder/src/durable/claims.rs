@@ -43,9 +43,9 @@ impl<S: RecordSink> Task<S> {
         if self.resting.is_empty() {
             return;
         }
-        let spoken_of = self.sessions_of(event);
+        let named = self.sessions_of(event);
         let resting: Vec<String> =
-            spoken_of.filter(|id| self.resting.contains(*id)).map(str::to_owned).collect();
+            named.filter(|id| self.resting.contains(*id)).map(str::to_owned).collect();
         for session_id in resting {
             self.renew(&session_id).await;
         }
@@ -64,7 +64,7 @@ impl<S: RecordSink> Task<S> {
         }
     }
 
-    /// The sessions that an event speaks of.
+    /// The sessions that an event names.
     pub(super) fn sessions_of<'a>(
         &'a self,
         event: &'a AgentEvent,
