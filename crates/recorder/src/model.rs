@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-/// Where a loop stands, by phi-core's name for it.
-pub use bough_session::LoopPhase as LoopStatus;
-use bough_session::{AgentMessage, Usage};
+use bough_session::{AgentMessage, LoopPhase, Usage};
 use serde::de::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -142,15 +140,39 @@ pub struct ParallelGroupRecord {
     pub is_selected: bool,
 }
 
-/// How session files write the status of a loop.
-#[derive(serde::Serialize, serde::Deserialize)]
-#[serde(remote = "LoopStatus")]
-enum WrittenStatus {
+/// The status of a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub enum LoopStatus {
+    /// Announced with its group, not started.
     Pending,
+    /// Started.
     Running,
+    /// Ended.
     Completed,
+    /// Its input was refused.
     Rejected,
+    /// Stopped before it ended.
     Aborted,
+}
+
+impl LoopStatus {
+    /// Whether the loop is still to end.
+    #[must_use]
+    pub const fn is_open(self) -> bool {
+        matches!(self, Self::Pending | Self::Running)
+    }
+}
+
+impl From<LoopStatus> for LoopPhase {
+    fn from(status: LoopStatus) -> Self {
+        match status {
+            LoopStatus::Pending => Self::Pending,
+            LoopStatus::Running => Self::Running,
+            LoopStatus::Completed => Self::Completed,
+            LoopStatus::Rejected => Self::Rejected,
+            LoopStatus::Aborted => Self::Aborted,
+        }
+    }
 }
 
 /// The model and settings that a loop ran with.
@@ -209,7 +231,6 @@ pub struct LoopRecord {
     #[serde(default)]
     pub ended_at: Option<Timestamp>,
     /// Its status.
-    #[serde(with = "WrittenStatus")]
     pub status: LoopStatus,
     /// Why its input was refused.
     #[serde(default)]

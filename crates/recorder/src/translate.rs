@@ -414,7 +414,12 @@ fn phase_of(session: &RecordedSession, loop_id: &str, event: &AgentEvent) -> Opt
             let ends =
                 record.events.iter().filter(|event| matches!(event.event, AgentEvent::AgentEnd(_)));
             // A second end changes nothing any more.
-            (record.ended_at == Some(end.timestamp) && ends.count() == 1).then_some(record.status)
+            (record.ended_at == Some(end.timestamp) && ends.count() == 1).then_some(
+                match record.status {
+                    LoopStatus::Rejected => LoopPhase::Rejected,
+                    _ => LoopPhase::Completed,
+                },
+            )
         }
         _ => None,
     }

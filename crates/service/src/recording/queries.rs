@@ -174,7 +174,7 @@ fn summary(record: &LoopRecord) -> LoopSummary {
         parent_loop_id: record.parent_loop_id.clone(),
         continuation,
         tag,
-        status: record.status,
+        status: record.status.into(),
         started_at: record.started_at.unix_ms(),
         ended_at: record.ended_at.map(bough_recorder::Timestamp::unix_ms),
         rejection: record.rejection.clone(),
