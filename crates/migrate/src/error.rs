@@ -106,7 +106,7 @@ pub enum MigrateError {
         detail: String,
     },
     /// The migration failed and could not be undone by itself.
-    #[error("session {session} needs a person: {reason}")]
+    #[error("session {session} cannot be recovered without help: {reason}")]
     NeedsOperator {
         /// The session.
         session: String,

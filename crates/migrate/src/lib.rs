@@ -32,6 +32,6 @@ pub use served::ServedStore;
 pub use v1::{
     CURRENT_VERSION, Content, Finding, FindingKind, Line, Lines, LiveV1, OsV1Files,
     SessionFileName, Snapshot, Spelling, V1_KIND, V1File, V1Files, V1Format, V1Header, V1Report,
-    format_iso, guess_project, parse_iso, project_folder,
+    format_iso, parse_iso,
 };
 pub use v1_session::V1Session;

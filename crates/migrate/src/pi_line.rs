@@ -5,7 +5,7 @@
 
 use bough_session::{
     AgentMessage, Bookkeeping, Canonical, ContentBlock, CustomPayload, Entry, EntryBody, FORMAT_PI,
-    Format, RESERVED_PREFIX, RawJson, UnknownMembers, UserMessage,
+    Format, RESERVED_PREFIX, RawJson, UnknownMembers, UserMessage, text::camel_case,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -58,6 +58,24 @@ pub(crate) fn line_of(entry: &Entry, id: &str, parent: Option<&str>) -> String {
 
 fn kept(members: Map<String, Value>) -> UnknownMembers {
     members.into_iter().map(|(key, value)| (key, value.into())).collect()
+}
+
+/// A line that came from no entry, with these members beside the common ones. In a version-1 file it has no id.
+pub(crate) fn plain_line(
+    kind: &str,
+    identity: Option<(&str, Option<&str>)>,
+    at_ms: i64,
+    members: Value,
+) -> String {
+    let mut line = json!({ "type": kind, "timestamp": format_iso(at_ms) });
+    if let (Some(line), Value::Object(members)) = (line.as_object_mut(), members) {
+        if let Some((id, parent)) = identity {
+            line.insert("id".to_owned(), json!(id));
+            line.insert("parentId".to_owned(), json!(parent));
+        }
+        line.extend(members);
+    }
+    line.to_string()
 }
 
 /// A line of a version-1 file: its place is all the identity that it has, and a compaction names the entry that
@@ -164,7 +182,13 @@ fn custom_rest(custom: &CustomPayload) -> (String, Map<String, Value>) {
     match known.map(|known| (known.custom_type, known.data)) {
         Some((custom_type, Value::Object(members))) => {
             let kind = custom_type.trim_start_matches(RESERVED_PREFIX).to_owned();
-            (kind, members.into_iter().map(|(key, value)| (camel_case(&key), value)).collect())
+            (
+                kind,
+                members
+                    .into_iter()
+                    .map(|(key, value)| (camel_case(key.into()).into_owned(), value))
+                    .collect(),
+            )
         }
         _ => {
             let data = ("data".to_owned(), custom.data.clone());
@@ -172,13 +196,4 @@ fn custom_rest(custom: &CustomPayload) -> (String, Map<String, Value>) {
             ("custom".to_owned(), Map::from_iter([name, data]))
         }
     }
-}
-
-fn camel_case(key: &str) -> String {
-    let mut words = key.split('_');
-    let first = words.next().unwrap_or_default().to_owned();
-    words.fold(first, |key, word| {
-        let (initial, rest) = word.split_at_checked(1).unwrap_or_default();
-        key + &initial.to_ascii_uppercase() + rest
-    })
 }

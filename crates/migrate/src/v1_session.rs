@@ -126,12 +126,9 @@ impl V1Session {
     /// Appends entries, and moves of the leaf, as lines.
     pub async fn append(&self, expected: &Head, records: Vec<NewRecord>) -> Answer<Appended> {
         let mut served = self.served.lock().await;
-        let lock = served.live.file().lock().map_err(refused)?;
-        let appended = self.append_locked(&mut served, expected, records);
-        if let Some(lock) = lock {
-            lock.remove()?;
-        }
-        appended
+        let file = served.live.file().clone();
+        let appended = || Ok(self.append_locked(&mut served, expected, records)?);
+        file.locked(appended).map_err(refused)
     }
 
     /// Refused: the file is pi's.

@@ -118,6 +118,23 @@ pub trait BlockCompactionStrategy: Send + Sync {
     }
 }
 
+impl CompactionBlock {
+    /// The messages of the recent part. Blocks of other programs may hold turns twice in short loops: those that are kept
+    /// word for word are left out.
+    #[must_use]
+    pub fn recent_messages(&self) -> &[RecordedMessage] {
+        let Some(part) = &self.keep_recent else { return &[] };
+        let kept = self.keep_first.map_or(0, |first| first.end_turn.saturating_add(1));
+        let doubled = kept.saturating_sub(part.range.start_turn);
+        let groups = TurnMap::from_messages(&part.messages);
+        let rest = TurnRange {
+            start_turn: doubled.min(groups.turn_count()),
+            end_turn: groups.turn_count().saturating_sub(1),
+        };
+        if doubled == 0 { &part.messages } else { groups.messages_for_range(rest, &part.messages) }
+    }
+}
+
 /// Where the parts of a loop meet: together they hold each turn once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Split {

@@ -272,17 +272,7 @@ fn sections(record: &LoopRecord, block: &CompactionBlock) -> Vec<RecordedMessage
     let first = block.keep_first.iter();
     let first = first.flat_map(|range| turn_map.messages_for_range(*range, &record.messages));
     let middle = block.keep_compacted.iter().flat_map(|part| &part.messages);
-    // Blocks of other programs may hold turns twice in short loops; each is loaded once.
-    let recent = block.keep_recent.iter().flat_map(|part| {
-        let kept = block.keep_first.map_or(0, |first| first.end_turn.saturating_add(1));
-        let doubled = kept.saturating_sub(part.range.start_turn);
-        let groups = TurnMap::from_messages(&part.messages);
-        let rest = crate::model::TurnRange {
-            start_turn: doubled.min(groups.turn_count()),
-            end_turn: groups.turn_count().saturating_sub(1),
-        };
-        if doubled == 0 { &part.messages } else { groups.messages_for_range(rest, &part.messages) }
-    });
+    let recent = block.recent_messages();
     first.chain(middle).chain(recent).cloned().collect()
 }
 

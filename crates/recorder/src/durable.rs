@@ -139,7 +139,7 @@ impl<S: RecordSink> DurableRecorder<S> {
             sink,
             translator: Translator::new(options.config),
             on_notice: options.on_notice,
-            heard: 0,
+            received: 0,
             translated: 0,
             stored: stored_sender,
             order: Vec::new(),
@@ -215,7 +215,7 @@ struct Task<S: RecordSink> {
     translator: Translator,
     on_notice: Option<NoticeFn>,
     /// How many events were received, and how many of them are translated to records.
-    heard: u64,
+    received: u64,
     translated: u64,
     stored: watch::Sender<u64>,
     /// The sessions of the events, in the order of their first events.
@@ -273,7 +273,7 @@ impl<S: RecordSink> Task<S> {
     }
 
     async fn handle_event(&mut self, event: AgentEvent) {
-        self.heard += 1;
+        self.received += 1;
         self.drop_linked_of(&event);
         self.renew_for(&event).await;
         self.resume_for(&event).await;
@@ -286,11 +286,11 @@ impl<S: RecordSink> Task<S> {
         }
         if let Some(on_notice) = &self.on_notice {
             for notice in &translation.report.notices {
-                on_notice(self.heard, notice);
+                on_notice(self.received, notice);
             }
         }
         self.add(translation.batches, 1);
-        self.translated = self.heard;
+        self.translated = self.received;
         let records: usize = self.waiting.iter().map(|waiting| waiting.batch.records.len()).sum();
         if records >= DURABLE_BATCH_RECORDS_MAX {
             self.store().await;
@@ -299,20 +299,14 @@ impl<S: RecordSink> Task<S> {
 
     /// Loads the session of an event if it is stored and not in memory.
     async fn resume_for(&mut self, event: &AgentEvent) {
-        match event {
-            AgentEvent::AgentStart(start) => self.resume_session(&start.session_id, None).await,
-            AgentEvent::ParallelLoopStart(start) => {
-                self.resume_session(&start.session_id, None).await;
-            }
-            AgentEvent::ParallelLoopEnd(end) => self.resume_session(&end.session_id, None).await,
-            event => {
-                let unknown = event.loop_id().filter(|id| !self.translator.recorder().knows(id));
-                if let Some(loop_id) = unknown
-                    && let Some(named) = self.loop_index.session_of(loop_id).map(str::to_owned)
-                {
-                    self.resume_session(&named, Some(loop_id)).await;
-                }
-            }
+        if let Some(session_id) = event.session_id() {
+            return self.resume_session(session_id, None).await;
+        }
+        let unknown = event.loop_id().filter(|id| !self.translator.recorder().knows(id));
+        if let Some(loop_id) = unknown
+            && let Some(named) = self.loop_index.session_of(loop_id).map(str::to_owned)
+        {
+            self.resume_session(&named, Some(loop_id)).await;
         }
     }
 
@@ -408,7 +402,7 @@ impl<S: RecordSink> Task<S> {
     fn tell_not_stored(&self, session_id: &str, reason: String) {
         if let Some(on_notice) = &self.on_notice {
             let session_id = session_id.to_owned();
-            on_notice(self.heard, &Notice::NotStored { session_id, reason });
+            on_notice(self.received, &Notice::NotStored { session_id, reason });
         }
     }
 
@@ -453,7 +447,7 @@ impl<S: RecordSink> Task<S> {
 enum AppendError<E: std::error::Error> {
     #[error(transparent)]
     Sink(E),
-    #[error("somebody else changed it meanwhile")]
+    #[error("another recorder or program changed it meanwhile")]
     MovedOn,
 }
 

@@ -8,13 +8,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use bough_session::ContentBlock;
+use compact_str::CompactString;
 use serde::de::value::{MapAccessDeserializer, MapDeserializer};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::short::ShortText;
 use crate::time::Timestamp;
 use crate::verbatim::{Members, Verbatim};
 
@@ -22,7 +22,7 @@ mod build;
 mod unknown_fields;
 mod variants;
 
-use unknown_fields::UnknownFields;
+use unknown_fields::unknown_fields;
 pub use variants::*;
 
 const TYPE: &str = "type";
@@ -49,23 +49,24 @@ pub enum ContinuationKind {
     Compaction,
 }
 
-/// A piece of a message that is being streamed.
+/// A piece of a message that is being streamed. There are very many of these, mostly of a few letters, so that an allocation
+/// for each would be most of their cost.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum StreamDelta {
     /// More words.
     Text {
         /// The words.
-        delta: ShortText,
+        delta: CompactString,
     },
     /// More thoughts.
     Thinking {
         /// The thoughts.
-        delta: ShortText,
+        delta: CompactString,
     },
     /// More of a tool call's arguments.
     ToolCallDelta {
         /// JSON text.
-        delta: ShortText,
+        delta: CompactString,
     },
 }
 
@@ -136,10 +137,8 @@ impl AgentEvent {
     pub fn from_json_with_unknown_fields(
         text: &str,
     ) -> Result<(Self, Vec<String>), serde_json::Error> {
-        let mut unknown = Vec::new();
-        let mut from = serde_json::Deserializer::from_str(text);
-        let event = from.deserialize_map(EventVisitor { unknown: Some(&mut unknown) })?;
-        from.end()?;
+        let event = Self::from_json(text)?;
+        let unknown = unknown_fields(&event, text);
         Ok((event, unknown))
     }
 
@@ -186,6 +185,17 @@ impl AgentEvent {
         }
     }
 
+    /// The session that the event names. Most events name only their loop.
+    #[must_use]
+    pub fn session_id(&self) -> Option<&str> {
+        match self {
+            Self::AgentStart(start) => Some(&start.session_id),
+            Self::ParallelLoopStart(start) => Some(&start.session_id),
+            Self::ParallelLoopEnd(end) => Some(&end.session_id),
+            _ => None,
+        }
+    }
+
     /// The time of the event, if it has one.
     #[must_use]
     pub fn timestamp(&self) -> Option<Timestamp> {
@@ -216,31 +226,13 @@ impl AgentEvent {
 
 impl<'de> Deserialize<'de> for AgentEvent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(EventVisitor { unknown: None })
+        deserializer.deserialize_map(EventVisitor)
     }
 }
 
-struct EventVisitor<'n> {
-    /// Collects the fields that are not kept.
-    unknown: Option<&'n mut Vec<String>>,
-}
+struct EventVisitor;
 
-impl EventVisitor<'_> {
-    fn read<'de, D: Deserializer<'de>>(
-        self,
-        type_name: &str,
-        from: D,
-    ) -> Result<AgentEvent, D::Error> {
-        match self.unknown {
-            Some(unknown) => {
-                AgentEvent::read(type_name, UnknownFields { from, unknown, within: None })
-            }
-            None => AgentEvent::read(type_name, from),
-        }
-    }
-}
-
-impl<'de> Visitor<'de> for EventVisitor<'_> {
+impl<'de> Visitor<'de> for EventVisitor {
     type Value = AgentEvent;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -255,7 +247,7 @@ impl<'de> Visitor<'de> for EventVisitor<'_> {
         };
         if first == "type" {
             let type_name: String = map.next_value()?;
-            return self.read(&type_name, MapAccessDeserializer::new(map));
+            return AgentEvent::read(&type_name, MapAccessDeserializer::new(map));
         }
         let mut fields: Vec<(Cow<'de, str>, Box<RawValue>)> = vec![(first, map.next_value()?)];
         let mut type_name = None;
@@ -269,7 +261,7 @@ impl<'de> Visitor<'de> for EventVisitor<'_> {
         let type_name = type_name.ok_or_else(|| A::Error::missing_field("type"))?;
         // The values stay text until the event type is known.
         let fields = fields.iter().map(|(key, value)| (key.as_ref(), value.as_ref()));
-        self.read(&type_name, MapDeserializer::new(fields)).map_err(A::Error::custom)
+        AgentEvent::read(&type_name, MapDeserializer::new(fields)).map_err(A::Error::custom)
     }
 }
 
@@ -279,7 +271,7 @@ mod tests {
 
     use super::*;
 
-    /// One line of each variant as the original writes it.
+    /// One line of each variant as phi-core writes it.
     const VARIANTS: &str = include_str!("../tests/cases/agent_event_variants.txt");
 
     #[test]

@@ -3,23 +3,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bough_session::Usage;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::model::RecordedSession;
 
-/// One sub-agent that a tool of a loop ran.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// One sub-agent and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "SpawnLink")]
 pub struct Spawn {
-    /// The session of the loop.
+    /// The session of the loop that spawned it.
     pub parent_session_id: String,
-    /// The loop.
+    /// That loop.
     pub parent_loop_id: String,
-    /// The call of the tool; empty where it is not known.
+    /// The call of the tool; empty while that is not known.
     pub tool_call_id: String,
-    /// The tool; empty where it is not known.
+    /// The tool; empty while that is not known.
     pub tool_name: String,
     /// The sub-agent's session.
     pub child_session_id: String,
-    /// The sub-agent's loop, if the parent's side names it.
+    /// The sub-agent's first loop, where the parent names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub child_loop_id: Option<String>,
 }
 

@@ -27,7 +27,6 @@ mod open_enums;
 mod query;
 mod recorder;
 mod replay;
-mod short;
 mod time;
 mod translate;
 mod usage;
@@ -55,12 +54,11 @@ pub use loops::{DuplicateLoop, Iter, Loops};
 pub use message::{RecordedMessage, TurnId};
 pub use model::*;
 pub use open_enums::{ApiProtocol, ThinkingLevel, TurnTrigger};
-pub use query::{AgentDefaults, EffectiveSettings};
+pub use query::LoopSettings;
 pub use recorder::{
     AfterTaskFn, BeforeTaskFn, Notice, Report, SessionRecorder, SessionRecorderConfig,
 };
 pub use replay::{Pace, Replay, ReplayStep};
-pub use short::ShortText;
 pub use time::{Timestamp, TimestampError};
 pub use translate::{
     RecordBatch, RecordFold, Translation, Translator, events_of_records, fold_records,

@@ -3,15 +3,12 @@
 use std::ops::Index;
 use std::sync::{Arc, OnceLock};
 
+use bough_session::IdTable;
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
 
 use crate::model::LoopRecord;
 use crate::time::Timestamp;
-
-mod ids;
-
-use ids::Ids;
 
 /// The loops of a session, in the order in which they started (those of one moment in the order in which they arrived).
 ///
@@ -21,7 +18,9 @@ pub struct Loops {
     records: Vec<Arc<LoopRecord>>,
     /// Slots by start.
     order: Vec<Slot>,
-    ids: Ids,
+    ids: IdTable,
+    /// The first loop of each id, by the number of the id.
+    first_of_id: Vec<Slot>,
     /// The loops without a predecessor, by start; computed at the first use after a change.
     roots: OnceLock<Vec<Slot>>,
 }
@@ -85,7 +84,8 @@ impl Loops {
     }
 
     pub(crate) fn slot_of(&self, loop_id: &str) -> Option<Slot> {
-        self.ids.slot_of(loop_id)
+        let number = usize::try_from(self.ids.find(loop_id)?).ok()?;
+        self.first_of_id.get(number).copied()
     }
 
     pub(crate) fn at(&self, slot: Slot) -> &LoopRecord {
@@ -128,7 +128,10 @@ impl Loops {
     pub(crate) fn insert(&mut self, record: LoopRecord) -> Slot {
         self.roots.take();
         let slot = Slot(self.records.len());
-        self.ids.push(&record.loop_id);
+        let number = self.ids.add(&record.loop_id);
+        if usize::try_from(number).is_ok_and(|number| number == self.first_of_id.len()) {
+            self.first_of_id.push(slot);
+        }
         let started_at = record.started_at;
         self.records.push(Arc::new(record));
         self.put_in_order(slot, started_at);

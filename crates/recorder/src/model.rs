@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bough_session::{AgentMessage, Usage};
+use bough_session::{AgentMessage, LoopPhase, Usage};
 use serde::de::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -160,6 +160,18 @@ impl LoopStatus {
     #[must_use]
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Pending | Self::Running)
+    }
+}
+
+impl From<LoopStatus> for LoopPhase {
+    fn from(status: LoopStatus) -> Self {
+        match status {
+            LoopStatus::Pending => Self::Pending,
+            LoopStatus::Running => Self::Running,
+            LoopStatus::Completed => Self::Completed,
+            LoopStatus::Rejected => Self::Rejected,
+            LoopStatus::Aborted => Self::Aborted,
+        }
     }
 }
 

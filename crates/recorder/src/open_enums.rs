@@ -1,9 +1,8 @@
 //! Enums that later versions may extend: an unknown word is kept as it came.
 
+use compact_str::CompactString;
 use serde::de::{Deserialize, Deserializer};
 use serde::ser::{Serialize, Serializer};
-
-use crate::short::ShortText;
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal $(| $alias:literal)*,)+ }) => {
@@ -43,7 +42,7 @@ macro_rules! words {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let word = ShortText::deserialize(deserializer)?;
+                let word = CompactString::deserialize(deserializer)?;
                 Ok(Self::from(word.as_str()))
             }
         }

@@ -10,22 +10,9 @@ use crate::message::RecordedMessage;
 use crate::model::{LoopConfigSnapshot, LoopRecord, LoopStatus, RecordedSession, TaskStatus};
 use crate::open_enums::ThinkingLevel;
 
-/// The settings of an agent for loops that do not set them.
+/// The settings of a loop, or those of an agent for loops that do not set them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct AgentDefaults {
-    /// Which model.
-    pub model: Option<String>,
-    /// The provider.
-    pub provider: Option<String>,
-    /// The thinking level.
-    pub thinking_level: Option<ThinkingLevel>,
-    /// The sampling temperature.
-    pub temperature: Option<f32>,
-}
-
-/// The effective settings of a loop.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct EffectiveSettings {
+pub struct LoopSettings {
     /// Which model.
     pub model: Option<String>,
     /// The provider.
@@ -204,13 +191,13 @@ impl RecordedSession {
     pub fn effective_settings(
         &self,
         loop_id: &str,
-        defaults: &AgentDefaults,
-    ) -> Option<EffectiveSettings> {
+        defaults: &LoopSettings,
+    ) -> Option<LoopSettings> {
         let config = self.get_loop(loop_id)?.config.as_deref();
         let of_loop = |read: fn(&LoopConfigSnapshot) -> &str| {
             config.map(read).filter(|text| !text.is_empty()).map(str::to_owned)
         };
-        Some(EffectiveSettings {
+        Some(LoopSettings {
             model: of_loop(|config| &config.model).or_else(|| defaults.model.clone()),
             provider: of_loop(|config| &config.provider).or_else(|| defaults.provider.clone()),
             thinking_level: config
@@ -386,7 +373,7 @@ mod tests {
             thinking_level: Some(ThinkingLevel::High),
             ..LoopConfigSnapshot::default()
         }));
-        let defaults = AgentDefaults {
+        let defaults = LoopSettings {
             model: Some("haiku".to_owned()),
             provider: Some("p".to_owned()),
             thinking_level: Some(ThinkingLevel::Off),

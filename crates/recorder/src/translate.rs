@@ -140,37 +140,37 @@ impl Translator {
     }
 
     fn write(&mut self, event: Option<&AgentEvent>, effects: Vec<Effect>) -> Vec<RecordBatch> {
-        let mut page = Page {
+        let mut writer = RecordWriter {
             recorder: &self.recorder,
             trees: &mut self.trees,
             batches: Vec::new(),
             at_ms: event.and_then(AgentEvent::timestamp).map(|at| at.unix_ms()),
         };
         for effect in &effects {
-            page.announce(effect);
-            page.resume(effect, &effects);
+            writer.announce(effect);
+            writer.resume(effect, &effects);
         }
         if let Some(event) = event {
-            page.write_event(event, &effects);
+            writer.write_event(event, &effects);
         }
         for effect in &effects {
-            page.write_fact(effect);
+            writer.write_fact(effect);
         }
-        page.write_statuses();
-        page.batches.retain(|batch| !batch.records.is_empty());
-        page.batches
+        writer.write_statuses();
+        writer.batches.retain(|batch| !batch.records.is_empty());
+        writer.batches
     }
 }
 
 /// The records of one event, while they are written.
-struct Page<'a> {
+struct RecordWriter<'a> {
     recorder: &'a SessionRecorder,
     trees: &'a mut HashMap<String, Tree>,
     batches: Vec<RecordBatch>,
     at_ms: Option<i64>,
 }
 
-impl Page<'_> {
+impl RecordWriter<'_> {
     fn push(&mut self, session_id: &str, record: Record) {
         let tree = self.trees.entry(session_id.to_owned()).or_default();
         let at_ms = self.at_ms.unwrap_or(tree.at_ms).max(tree.at_ms);
@@ -293,15 +293,15 @@ impl Page<'_> {
         if matches!(event, AgentEvent::AgentStart(_)) {
             tree.start(session, loop_id);
         }
-        let spoken = tree.speak(session, loop_id, event, at_ms);
-        for record in spoken.entries {
+        let written = tree.write_event(session, loop_id, event, at_ms);
+        for record in written.entries {
             self.push(session_id, record);
         }
         let record = Record::Loop(LoopEvent {
             loop_id: LoopId::from_stored(loop_id),
             phase: phase_of(session, loop_id, event),
-            entry_id: spoken.entry_id,
-            event: spoken.event,
+            entry_id: written.entry_id,
+            event: written.event,
         });
         self.push(session_id, record);
         let tree = self.trees.entry(session_id.to_owned()).or_default();
@@ -366,7 +366,7 @@ impl Page<'_> {
     fn write_statuses(&mut self) {
         let ids: Vec<String> = self.batches.iter().map(|batch| batch.session_id.clone()).collect();
         for session_id in ids {
-            // Whoever records a session sets its status.
+            // The status is set by the recorder that records the session.
             let recorded =
                 self.recorder.held(&session_id).filter(|_| !self.recorder.is_linked(&session_id));
             let Some(session) = recorded else {

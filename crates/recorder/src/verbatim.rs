@@ -9,6 +9,7 @@ use std::fmt;
 use std::io;
 use std::ops::Deref;
 
+use bough_session::json_without_space;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -205,18 +206,7 @@ fn on_one_line(text: Box<RawValue>) -> Box<RawValue> {
     if !text.get().contains(['\n', '\r']) {
         return text;
     }
-    let (mut in_string, mut escaped) = (false, false);
-    let mut line = String::with_capacity(text.get().len());
-    for character in text.get().chars() {
-        match character {
-            _ if escaped => escaped = false,
-            '\\' if in_string => escaped = true,
-            '"' => in_string = !in_string,
-            ' ' | '\n' | '\r' | '\t' if !in_string => continue,
-            _ => {}
-        }
-        line.push(character);
-    }
+    let line: String = json_without_space(text.get()).collect();
     RawValue::from_string(line).unwrap_or(text)
 }
 

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::bookkeeping::{BranchSummary, Compaction};
-use crate::formats::{compacted_system_message, context_edit_of};
+use crate::formats::compacted_system_message;
 use crate::{
-    AgentMessage, Bookkeeping, Canonical, ContentBlock, Entry, EntryId, ModelName, RawJson, Role,
-    UserMessage,
+    AgentMessage, Bookkeeping, Canonical, ContentBlock, ContextOutline, Entry, EntryId, RawJson,
+    Role, UserMessage,
 };
 
 /// The estimated cost of a picture, in characters.
@@ -27,10 +27,6 @@ pub struct ContextView {
     pub tokens: usize,
     /// How many items were left out at the front to fit the budget.
     pub left_out: usize,
-    /// The model that answers next, according to the path.
-    pub model: Option<ModelName>,
-    /// The thinking level, according to the path.
-    pub thinking_level: Option<String>,
     /// The compaction that is in force.
     pub compaction: Option<EntryId>,
 }
@@ -70,15 +66,23 @@ pub enum ContextKind {
 /// with the result of a call that was left out.
 #[must_use]
 pub fn context_view(path: &[Entry], budget_tokens: Option<usize>) -> ContextView {
-    let canonical: Vec<Canonical> = path.iter().map(Entry::canonical).collect();
-    let settings = Settings::of(&canonical);
-    let (compaction, kept) = kept_entries(path, &canonical);
-    let edits = edits_of(&canonical);
-    let mut items: Vec<ContextItem> =
-        kept.filter_map(|(entry, canonical)| item_of(entry, canonical, &edits)).collect();
-    let in_force = compaction.as_ref().map(|(entry, _)| entry.id.clone());
-    let first = compaction
-        .map_or(Vec::new(), |(entry, compaction)| items_of_compaction(entry, &compaction));
+    let mut outline = ContextOutline::default();
+    let mut items = Vec::new();
+    let mut after_compaction = None;
+    for entry in path.iter().rev() {
+        items.extend(outline.add(entry));
+        if outline.is_complete() {
+            break;
+        }
+        if after_compaction.is_none() && outline.compaction().is_some() {
+            after_compaction = Some(items.len());
+        }
+    }
+    if let Some(count) = after_compaction.filter(|_| !outline.is_complete()) {
+        items.truncate(count);
+    }
+    items.reverse();
+    let first = outline.first_items();
     let spent = first.iter().map(|item| item.tokens).sum();
     let left_out = budget_tokens.map_or(0, |budget| {
         let front = front_over_budget(&items, budget.saturating_sub(spent));
@@ -90,9 +94,7 @@ pub fn context_view(path: &[Entry], budget_tokens: Option<usize>) -> ContextView
         tokens: items.iter().map(|item| item.tokens).sum(),
         items,
         left_out,
-        model: settings.model,
-        thinking_level: settings.thinking_level,
-        compaction: in_force,
+        compaction: outline.compaction().cloned(),
     }
 }
 
@@ -124,68 +126,6 @@ fn block_chars(block: &ContentBlock) -> usize {
     }
 }
 
-/// The model and thinking level that the whole path sets.
-#[derive(Default)]
-struct Settings {
-    model: Option<ModelName>,
-    thinking_level: Option<String>,
-}
-
-impl Settings {
-    fn of(path: &[Canonical]) -> Self {
-        let mut settings = Self::default();
-        for canonical in path {
-            match canonical {
-                Canonical::Message(message) => {
-                    if let AgentMessage::Assistant(message) = &**message {
-                        settings.note(&message.provider, &message.model);
-                    }
-                }
-                Canonical::Custom(custom) => match Bookkeeping::from_payload(custom) {
-                    Some(Bookkeeping::ModelChange(to)) => settings.note(&to.provider, &to.model_id),
-                    Some(Bookkeeping::ThinkingLevelChange(to)) => {
-                        settings.thinking_level = Some(to.thinking_level);
-                    }
-                    _ => {}
-                },
-            }
-        }
-        settings
-    }
-
-    fn note(&mut self, provider: &str, model: &str) {
-        self.model = Some(ModelName { provider: provider.to_owned(), model: model.to_owned() });
-    }
-}
-
-type PathItem<'a> = (&'a Entry, &'a Canonical);
-
-/// The compaction in force, and the entries that the model still gets unchanged.
-fn kept_entries<'a>(
-    path: &'a [Entry],
-    canonical: &'a [Canonical],
-) -> (Option<(&'a Entry, Compaction)>, impl Iterator<Item = PathItem<'a>>) {
-    let found = path
-        .iter()
-        .zip(canonical)
-        .enumerate()
-        .rev()
-        .find_map(|(at, (entry, canonical))| Some((at, entry, compaction_of(canonical)?)));
-    // Without a compaction everything is kept: the gap is empty and at the front.
-    let gap = found.as_ref().map_or(0..0, |(at, _, compaction)| {
-        let before = path.get(..*at).unwrap_or_default();
-        let first_kept = before.iter().position(|entry| entry.id == compaction.first_kept_entry_id);
-        0..first_kept.unwrap_or(*at)
-    });
-    let kept = path
-        .iter()
-        .zip(canonical)
-        .enumerate()
-        .filter(move |(at, _)| !gap.contains(at))
-        .map(|(_, item)| item);
-    (found.map(|(_, entry, compaction)| (entry, compaction)), kept)
-}
-
 pub(crate) fn compaction_of(canonical: &Canonical) -> Option<Compaction> {
     let Canonical::Custom(custom) = canonical else {
         return None;
@@ -198,15 +138,6 @@ pub(crate) fn compaction_of(canonical: &Canonical) -> Option<Compaction> {
 
 /// What is sent instead of messages, by entry; `None` where a message is left out.
 pub(crate) type Edits = HashMap<EntryId, Option<Vec<ContentBlock>>>;
-
-/// The edits of a path. The last edit of a message counts.
-fn edits_of(path: &[Canonical]) -> Edits {
-    let edit = |canonical: &Canonical| match canonical {
-        Canonical::Custom(custom) => context_edit_of(custom),
-        Canonical::Message(_) => None,
-    };
-    path.iter().filter_map(edit).collect()
-}
 
 /// The message as the model gets it: an edit changes its content, and the stored message stays.
 fn edited(entry: &Entry, message: &Arc<AgentMessage>, edits: &Edits) -> Option<Arc<AgentMessage>> {

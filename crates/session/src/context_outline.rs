@@ -59,6 +59,11 @@ impl ContextOutline {
         self.found_first_kept
     }
 
+    /// The compaction that is in force, as far as the path was read.
+    pub(crate) fn compaction(&self) -> Option<&EntryId> {
+        self.compaction.as_ref().map(|(entry, _)| &entry.id)
+    }
+
     /// The entry that the items begin with; `None` for the first entry of the path. A compaction whose first kept entry is not on the path
     /// keeps nothing that is older.
     #[must_use]

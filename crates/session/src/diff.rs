@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::ContentBlock;
-use crate::json::json_bytes;
+use crate::json::{is_default, json_bytes};
 
 /// The change from one content to another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub struct BlockEdit {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub splice: Option<TextSplice>,
     /// How many old blocks are removed after that.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub remove: u32,
     /// The blocks that come in their place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -238,11 +238,6 @@ fn common_suffix(a: &str, b: &str) -> usize {
         tail -= 1;
     }
     tail
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 #[cfg(test)]

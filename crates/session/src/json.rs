@@ -253,11 +253,31 @@ fn text_depth(text: &str) -> usize {
     deepest
 }
 
+/// The parts of a JSON text between its spaces, without those in strings: together, the text without spaces.
+pub fn json_without_space(json: &str) -> impl Iterator<Item = &str> {
+    let (mut in_string, mut escaped) = (false, false);
+    json.split(move |character| {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' if in_string => escaped = true,
+            '"' => in_string = !in_string,
+            ' ' | '\t' | '\r' | '\n' => return !in_string,
+            _ => {}
+        }
+        false
+    })
+}
+
 /// Whether every key of `wanted` has an equal value in `have`. An empty `wanted` matches anything, also
 /// a session without metadata; a key whose wanted value is `null` needs a stored `null`.
 #[must_use]
 pub fn metadata_matches(wanted: &JsonMap, have: Option<&JsonMap>) -> bool {
     wanted.iter().all(|(key, value)| have.and_then(|have| have.get(key)) == Some(value))
+}
+
+/// Whether a member has the value that it has where it is absent, so that it need not be written.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 struct Counter(usize);

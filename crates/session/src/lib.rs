@@ -23,6 +23,7 @@ mod diff;
 mod entry;
 mod fold;
 mod formats;
+mod id_table;
 mod ids;
 mod json;
 mod lossy_json;
@@ -57,11 +58,12 @@ pub use formats::{
     conversation_to_format, entry_to_format, phi_stop_reason, pi_message_in_short, unfinished_json,
     unfinished_to_format,
 };
+pub use id_table::{IdNumber, IdTable};
 pub use ids::{EntryId, LoopId, SessionId};
-pub use json::{JsonMap, RawJson, json_bytes, json_depth, metadata_matches};
+pub use json::{JsonMap, RawJson, json_bytes, json_depth, json_without_space, metadata_matches};
 pub use limits::LimitError;
 pub use lossy_json::{Unseen, lossy_json};
-pub use members::UnknownMembers;
+pub use members::{UnknownMembers, raw_members};
 pub use message::{
     AgentMessage, AssistantMessage, ContentBlock, ContentOrText, CustomMessage, ErrorKind,
     FunctionCallBlock, FunctionResultBlock, FunctionResultMessage, ImageBlock, NewMessage, Role,

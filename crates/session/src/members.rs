@@ -148,7 +148,8 @@ impl<'de, T: Draft> Visitor<'de> for DraftVisitor<T> {
 }
 
 /// The members of a text that is an object, in their order, each with the text of its value.
-pub(crate) fn raw_members(text: &str) -> Option<Vec<(Cow<'_, str>, &RawValue)>> {
+#[must_use]
+pub fn raw_members(text: &str) -> Option<Vec<(Cow<'_, str>, &RawValue)>> {
     struct RawVisitor;
     impl<'de> Visitor<'de> for RawVisitor {
         type Value = Vec<(Cow<'de, str>, &'de RawValue)>;

@@ -1,6 +1,7 @@
 //! Records: the closed set of changes that a session's log holds.
 
 use bough_record::{Envelope, kind};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::codec;
@@ -150,19 +151,20 @@ pub struct LoopEvent {
     pub event: RawJson,
 }
 
-/// The phase of a loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Where a loop stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "LoopState")]
 pub enum LoopPhase {
-    /// Announced, not started.
+    /// Announced with its group, not started.
     Pending,
     /// Started.
     Running,
-    /// Ended normally.
+    /// Ended.
     Completed,
-    /// Refused.
+    /// Its input was refused.
     Rejected,
-    /// Stopped before its end.
+    /// Broken off before it ended.
     Aborted,
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::diff::{ContentChange, DiffError};
+use crate::json::is_default;
 use crate::{
     AgentMessage, AssistantMessage, ContentBlock, Entry, EntryBody, EntryId, ErrorKind, JsonMap,
     ModelName, RawJson, Role, StopReason, Usage,
@@ -71,7 +72,7 @@ pub struct Finish {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelName>,
     /// Whether the message was not finished because its writer disappeared.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "is_default")]
     pub aborted: bool,
     /// Its usage, and what the entry reported before.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -279,11 +280,6 @@ impl Finish {
         replace(&mut self.model, later.model.as_ref());
         self.aborted |= later.aborted;
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 fn replace<T: Clone>(old: &mut Option<T>, new: Option<&T>) {

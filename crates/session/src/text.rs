@@ -1,4 +1,6 @@
-//! Text cut to size.
+//! Text cut to size, and names in another spelling.
+
+use std::borrow::Cow;
 
 /// At most `limit` bytes of a text, in whole characters.
 #[must_use]
@@ -35,6 +37,20 @@ pub fn preview(text: &str, limit: usize) -> String {
         count += 1;
     }
     line
+}
+
+/// A name in the spelling of JavaScript: `snakeCase` for `snake_case`.
+#[must_use]
+pub fn camel_case(key: Cow<'_, str>) -> Cow<'_, str> {
+    let mut parts = key.split('_');
+    let (Some(first), true) = (parts.next(), key.contains('_')) else { return key };
+    let mut name = first.to_owned();
+    for part in parts {
+        let mut letters = part.chars();
+        name.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
+        name.push_str(letters.as_str());
+    }
+    name.into()
 }
 
 #[cfg(test)]

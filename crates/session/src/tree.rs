@@ -1,4 +1,4 @@
-//! The tree of a session: heads, depths, paths.
+//! The tree of a session: the ends of its branches, and their depths.
 
 use std::collections::{HashMap, HashSet};
 
@@ -43,23 +43,6 @@ pub fn branch_heads(nodes: &[Node<'_>]) -> Vec<BranchHead> {
             last_at: node.at_ms,
         })
         .collect()
-}
-
-/// The ids from the root to `leaf`. Stops where a parent is missing or was already seen.
-#[must_use]
-pub fn path_to<'a>(
-    leaf: &'a EntryId,
-    parent_of: impl Fn(&EntryId) -> Option<&'a EntryId>,
-) -> Vec<&'a EntryId> {
-    let mut seen = HashSet::new();
-    let mut path = Vec::new();
-    let mut next = Some(leaf);
-    while let Some(id) = next.filter(|id| seen.insert(*id)) {
-        path.push(id);
-        next = parent_of(id);
-    }
-    path.reverse();
-    path
 }
 
 /// Memoised depth: each entry is walked once, whatever the number of heads.

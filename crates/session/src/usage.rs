@@ -35,6 +35,21 @@ pub struct UsageTotals {
     pub cost_usd: f64,
 }
 
+/// The sum of one report.
+impl From<&Usage> for UsageTotals {
+    fn from(usage: &Usage) -> Self {
+        Self {
+            messages: 1,
+            input: usage.input.unwrap_or_default(),
+            output: usage.output.unwrap_or_default(),
+            cache_read: usage.cache_read.unwrap_or_default(),
+            cache_write: usage.cache_write.unwrap_or_default(),
+            reasoning: usage.reasoning.unwrap_or_default(),
+            cost_usd: usage.cost_usd.unwrap_or_default(),
+        }
+    }
+}
+
 /// Usage by model, with the sum of all. The number of models that are kept apart is bounded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -48,26 +63,12 @@ pub struct UsageByModel {
 impl UsageTotals {
     /// Adds one report.
     pub fn add(&mut self, usage: &Usage) {
-        let add = |sum: &mut u64, more: Option<u64>| *sum = sum.saturating_add(more.unwrap_or(0));
-        self.messages = self.messages.saturating_add(1);
-        add(&mut self.input, usage.input);
-        add(&mut self.output, usage.output);
-        add(&mut self.cache_read, usage.cache_read);
-        add(&mut self.cache_write, usage.cache_write);
-        add(&mut self.reasoning, usage.reasoning);
-        self.cost_usd = price_sum(self.cost_usd, usage.cost_usd.unwrap_or(0.0));
+        self.add_sum(&usage.into());
     }
 
     /// Subtracts one report.
     pub fn remove(&mut self, usage: &Usage) {
-        let take = |sum: &mut u64, less: Option<u64>| *sum = sum.saturating_sub(less.unwrap_or(0));
-        self.messages = self.messages.saturating_sub(1);
-        take(&mut self.input, usage.input);
-        take(&mut self.output, usage.output);
-        take(&mut self.cache_read, usage.cache_read);
-        take(&mut self.cache_write, usage.cache_write);
-        take(&mut self.reasoning, usage.reasoning);
-        self.cost_usd = price_sum(self.cost_usd, -usage.cost_usd.unwrap_or(0.0));
+        self.remove_sum(&usage.into());
     }
 
     /// Adds another sum.

@@ -68,21 +68,14 @@ async fn each_entry(
 ) -> Result<()> {
     if let Some(leaf) = &options.leaf {
         let mut path = Path::new(store, session, leaf.clone());
-        loop {
-            let page = path.next().await?;
-            if page.is_empty() {
-                return Ok(());
-            }
+        while let Some(page) = path.next().await? {
             page.iter().try_for_each(&mut *visit)?;
         }
+        return Ok(());
     }
     let (revised, hidden) = changed(store, session).await?;
     let mut records = Records::new(store, session);
-    loop {
-        let page = records.next().await?;
-        if page.is_empty() {
-            return Ok(());
-        }
+    while let Some(page) = records.next().await? {
         for stored in page {
             let entry = stored.record.as_entry().filter(|entry| !entry.is_hidden());
             if let Some(entry) = entry {
@@ -92,4 +85,5 @@ async fn each_entry(
             }
         }
     }
+    Ok(())
 }

@@ -35,11 +35,7 @@ pub(super) async fn export(
     let mut entries = Vec::new();
     if let Some(leaf) = options.leaf.clone().or_else(|| state.leaf.clone()) {
         let mut path = Path::new(store, session, leaf);
-        loop {
-            let page = path.next().await?;
-            if page.is_empty() {
-                break;
-            }
+        while let Some(page) = path.next().await? {
             entries.extend(page);
         }
     }

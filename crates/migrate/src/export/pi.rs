@@ -19,7 +19,7 @@ use super::{ExportOptions, Exported, snapshot};
 use crate::error::Result;
 use crate::pi_line::{self, LEAF_TYPE};
 use crate::v1::{
-    CURRENT_VERSION, ParsedLine, SourceLine, SqliteSession, V1_KIND, format_iso, parse_line,
+    CURRENT_VERSION, ParsedLine, SourceLine, SqliteSession, V1_KIND, format_iso, id_in, parse_line,
     source_json, source_line,
 };
 
@@ -102,11 +102,7 @@ impl Facts {
     async fn read(store: &dyn ReadStore, session: &SessionId) -> Result<Self> {
         let mut facts = Self { version: CURRENT_VERSION, fits_version: true, ..Self::default() };
         let mut records = Records::new(store, session);
-        loop {
-            let page = records.next().await?;
-            if page.is_empty() {
-                break;
-            }
+        while let Some(page) = records.next().await? {
             for stored in page {
                 facts.take(&stored.record, stored.seq);
             }
@@ -149,7 +145,7 @@ impl Facts {
         if self.version < 2 {
             self.fits_version &= from_file && entry.parent_id == self.last;
         } else if from_file {
-            let named = line_id(entry);
+            let named = source_json(entry).and_then(|json| id_in(&json));
             if named.as_deref() != Some(entry.id.as_str()) {
                 self.renamed.insert(entry.id.clone(), named);
             }
@@ -176,13 +172,6 @@ fn is_untouched_pi(entry: &Entry) -> bool {
     )
 }
 
-fn line_id(entry: &Entry) -> Option<String> {
-    match parse_line(&source_json(entry)?) {
-        ParsedLine::Object(line_header) => line_header.id.text().map(ToOwned::to_owned),
-        _ => None,
-    }
-}
-
 struct PiFile<'a> {
     store: &'a dyn ReadStore,
     session: &'a SessionId,
@@ -196,11 +185,7 @@ impl PiFile<'_> {
         let mut written = Exported::default();
         sink(self.header(self.facts.fits_version).as_bytes())?;
         let mut records = Records::new(self.store, self.session);
-        loop {
-            let page = records.next().await?;
-            if page.is_empty() {
-                break;
-            }
+        while let Some(page) = records.next().await? {
             for stored in page {
                 match stored.record.known() {
                     Record::Entry(entry) if self.facts.hidden.contains(&entry.id) => {}
@@ -254,16 +239,16 @@ impl PiFile<'_> {
         let mut path = Path::new(self.store, self.session, leaf.clone());
         let mut labels = LabelsLeft::new(&self.state);
         let mut written = Exported::default();
-        let mut page = path.next().await?;
+        let mut next = path.next().await?;
         sink(self.header(self.facts.version >= 2).as_bytes())?;
-        while !page.is_empty() {
+        while let Some(page) = next {
             for entry in &page {
                 let parent = entry.parent_id.as_ref().map(EntryId::as_str);
                 sink(pi_line::line_of(entry, entry.id.as_str(), parent).as_bytes())?;
                 labels.pass(entry);
                 written.entries += 1;
             }
-            page = path.next().await?;
+            next = path.next().await?;
         }
         for line in labels.lines(leaf, self.state.updated_at) {
             sink(line.as_bytes())?;
@@ -317,18 +302,9 @@ impl PiFile<'_> {
         };
         let id = format!("bough-{}", self.state.seq);
         let parent = self.state.leaf.as_ref().map(|leaf| self.file_name_of(leaf).to_owned());
-        Some(plain_line(kind, &id, parent.as_deref(), self.state.updated_at, words))
+        let identity = Some((id.as_str(), parent.as_deref()));
+        Some(pi_line::plain_line(kind, identity, self.state.updated_at, words))
     }
-}
-
-fn plain_line(kind: &str, id: &str, parent: Option<&str>, at_ms: i64, words: Value) -> String {
-    let mut line = json!({
-        "type": kind, "id": id, "parentId": parent, "timestamp": format_iso(at_ms),
-    });
-    if let (Some(line), Value::Object(words)) = (line.as_object_mut(), words) {
-        line.extend(words);
-    }
-    line.to_string()
 }
 
 /// A line of the file that is no entry and not the header.
@@ -368,7 +344,7 @@ impl LabelsLeft {
         for (number, target) in (1..).zip(&self.on_branch) {
             let id = format!("bough-label-{number}");
             let words = json!({ "targetId": target, "label": self.labels.get(target) });
-            lines.push(plain_line("label", &id, Some(&parent), at_ms, words));
+            lines.push(pi_line::plain_line("label", Some((&id, Some(&parent))), at_ms, words));
             parent = id;
         }
         lines

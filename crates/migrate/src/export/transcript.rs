@@ -62,11 +62,7 @@ async fn branch(
     let mut path = Path::new(store, session, leaf);
     let mut shown = 0;
     let mut from = None;
-    loop {
-        let page = path.next().await?;
-        if page.is_empty() {
-            return Ok(shown);
-        }
+    while let Some(page) = path.next().await? {
         for entry in page {
             if !seen.insert(entry.id.clone()) {
                 from = Some(entry.id);
@@ -79,6 +75,7 @@ async fn branch(
             shown += 1;
         }
     }
+    Ok(shown)
 }
 
 fn title(state: &SessionState) -> String {

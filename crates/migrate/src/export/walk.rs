@@ -26,15 +26,15 @@ impl<'a> Records<'a> {
         Self { store, session, after: Position::default(), done: false }
     }
 
-    /// The next page; empty at the end.
-    pub(super) async fn next(&mut self) -> Result<Vec<StoredRecord>> {
+    /// The next page; `None` at the end.
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<StoredRecord>>> {
         if self.done {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         let found = self.store.records(self.session, self.after, page()).await?;
         self.after = found.position_after(self.after);
         self.done = !found.more;
-        Ok(found.records)
+        Ok(Some(found.records))
     }
 }
 
@@ -54,8 +54,8 @@ impl<'a> Path<'a> {
         Self { store, session, leaf, start: PathStart::Root, last: None, done: false }
     }
 
-    /// The next page, without hidden entries: each entry follows the one before it. Empty at the end.
-    pub(super) async fn next(&mut self) -> Result<Vec<Entry>> {
+    /// The next page, without hidden entries: each entry follows the one before it. `None` at the end.
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<Entry>>> {
         let mut entries = Vec::new();
         while entries.is_empty() && !self.done {
             entries = self.next_stored().await?;
@@ -64,7 +64,7 @@ impl<'a> Path<'a> {
         for entry in &mut entries {
             entry.parent_id = self.last.replace(entry.id.clone());
         }
-        Ok(entries)
+        Ok(Some(entries).filter(|entries| !entries.is_empty()))
     }
 
     async fn next_stored(&mut self) -> Result<Vec<Entry>> {
@@ -114,11 +114,7 @@ pub(super) async fn changed(
 ) -> Result<(HashSet<EntryId>, HiddenEntries)> {
     let (mut revised, mut hidden) = (HashSet::new(), HiddenEntries::default());
     let mut records = Records::new(store, session);
-    loop {
-        let page = records.next().await?;
-        if page.is_empty() {
-            return Ok((revised, hidden));
-        }
+    while let Some(page) = records.next().await? {
         for stored in page {
             match stored.record.known() {
                 Record::Revision(revision) => drop(revised.insert(revision.entry_id.clone())),
@@ -127,6 +123,7 @@ pub(super) async fn changed(
             }
         }
     }
+    Ok((revised, hidden))
 }
 
 /// The entry that a record adds, at its newest.

@@ -10,9 +10,11 @@ use bough_session::{SessionId, hex};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::recover::holding;
 use super::{Migrator, Recovered};
-use crate::error::{MigrateError, Result};
+use crate::error::Result;
 use crate::limits::MARK_BYTES_MAX;
+use crate::v1::V1File;
 
 /// Where the marks are, one file for each session.
 const FOLDER: &str = "migrating";
@@ -29,12 +31,12 @@ struct Mark {
 
 impl Migrator {
     /// Whether a mark of an earlier move is there: its session is not listed yet.
-    pub(super) fn is_marked(&self, session: &SessionId) -> Result<bool> {
+    fn is_marked(&self, session: &SessionId) -> Result<bool> {
         Ok(self.platform.disk.stat(&folder()?.join(&name_of(session))?)?.is_some())
     }
 
     /// Marks a session that is about to be moved. The caller holds the lock of the V1 file.
-    pub(super) fn mark(&self, session: &SessionId, address: &str) -> Result<()> {
+    fn mark(&self, session: &SessionId, address: &str) -> Result<()> {
         let disk = &*self.platform.disk;
         if disk.ensure_dir(&folder()?)? {
             disk.sync_dir(&RelPath::root())?;
@@ -54,12 +56,23 @@ impl Migrator {
         }
     }
 
-    /// Removes the mark, unless something is left to recover: a refusal leaves nothing, a failure may.
-    pub(super) fn unmark_settled(&self, session: &SessionId) -> Result<()> {
-        match self.need(session) {
-            Ok(None) => self.unmark(session),
-            Ok(Some(_)) | Err(_) => Ok(()),
-        }
+    /// Moves a session while its V1 file is locked and the session is marked. After a success the mark stays until the
+    /// session is listed as it is now.
+    pub(super) fn move_marked<T>(
+        &self,
+        session: &SessionId,
+        file: &V1File,
+        work: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        file.locked(|| {
+            let was_marked = self.is_marked(session)?;
+            let done = self.mark(session, file.address()).and_then(|()| work());
+            // A refusal leaves nothing to recover, a failure may.
+            if done.is_err() && !was_marked && matches!(self.need(session), Ok(None)) {
+                self.unmark(session)?;
+            }
+            done.map_err(|error| error.of_session(session))
+        })
     }
 
     /// Finishes or undoes what was interrupted and left its mark. `visit` is called for each session where something was
@@ -109,17 +122,8 @@ impl Migrator {
     }
 
     fn recover_one(&self, mark: &Mark) -> Result<Recovered> {
-        let lock = match self.files.locate(&mark.address).and_then(|file| file.lock()) {
-            Ok(lock) => lock,
-            Err(MigrateError::Missing { .. }) => None,
-            Err(MigrateError::Locked { .. }) => return Ok(Recovered::UnderWay),
-            Err(error) => return Err(error),
-        };
-        let recovered = self.recover_holding_lock(&mark.session);
-        if let Some(lock) = lock {
-            lock.remove()?;
-        }
-        recovered
+        let lock = self.files.locate(&mark.address).and_then(|file| file.lock());
+        holding(lock, || self.recover_holding_lock(&mark.session))
     }
 }
 

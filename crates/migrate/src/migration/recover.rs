@@ -77,17 +77,7 @@ impl Migrator {
         if self.need(session)?.is_none() {
             return Ok(Recovered::Nothing);
         }
-        // A migration or a rollback holds the file's lock while it runs.
-        let lock = match self.lock_of(session) {
-            Ok(lock) => lock,
-            Err(MigrateError::Locked { .. }) => return Ok(Recovered::UnderWay),
-            Err(error) => return Err(error),
-        };
-        let recovered = self.recover_locked(session);
-        if let Some(lock) = lock {
-            lock.remove()?;
-        }
-        recovered
+        holding(self.lock_of(session), || self.recover_locked(session))
     }
 
     /// The same for a caller that holds the lock of the V1 file.
@@ -115,12 +105,9 @@ impl Migrator {
     /// The lock of the V1 file that a session has to do with; `None` where there is none to take.
     fn lock_of(&self, session: &SessionId) -> Result<Option<Box<dyn Lock>>> {
         let origin = self.origin(session)?;
-        let pointers = [Some(&origin.pointer), origin.previous.as_ref()];
-        let address = pointers.into_iter().flatten().find_map(V1File::of_pointer);
-        match address.map(|(address, _)| self.files.locate(address)) {
-            Some(Ok(file)) => file.lock(),
-            Some(Err(MigrateError::Missing { .. })) | None => Ok(None),
-            Some(Err(error)) => Err(error),
+        match V1File::address_in([Some(&origin.pointer), origin.previous.as_ref()]) {
+            Some(address) => self.files.locate(address)?.lock(),
+            None => Ok(None),
         }
     }
 
@@ -145,6 +132,23 @@ impl Migrator {
         };
         Ok(Some((origin, need)))
     }
+}
+
+/// Recovers with the lock of the V1 file, if the file is there. A migration or a rollback that is under way holds it.
+pub(super) fn holding(
+    lock: Result<Option<Box<dyn Lock>>>,
+    recover: impl FnOnce() -> Result<Recovered>,
+) -> Result<Recovered> {
+    let lock = match lock {
+        Err(MigrateError::Locked { .. }) => return Ok(Recovered::UnderWay),
+        Err(MigrateError::Missing { .. }) => None,
+        lock => lock?,
+    };
+    let recovered = recover();
+    if let Some(lock) = lock {
+        lock.remove()?;
+    }
+    recovered
 }
 
 /// What there is to do.

@@ -55,9 +55,8 @@ impl Migrator {
         let nothing = || MigrateError::NothingToRollBackTo { session: session.to_string() };
         // A file that was never brought in may be served and has no manifest.
         let origin = self.sessions.origin(session)?.ok_or_else(nothing)?;
-        let pointers = [Some(&origin.pointer), origin.previous.as_ref()];
-        let found = pointers.into_iter().flatten().find_map(V1File::of_pointer);
-        found.map(|(address, _)| address.to_owned()).ok_or_else(nothing)
+        let found = V1File::address_in([Some(&origin.pointer), origin.previous.as_ref()]);
+        found.map(str::to_owned).ok_or_else(nothing)
     }
 
     /// Makes the V1 file answer for a session again. What was written since the migration is added to the
@@ -80,19 +79,8 @@ impl Migrator {
         let (address, snapshot_id) = previous.ok_or_else(nothing)?;
         let snapshot = Snapshot::parse(snapshot_id).ok_or_else(nothing)?;
         let file = self.files.locate(address)?;
-        let lock = file.lock()?;
         let back = Back { migrator: self, session, options, file: &file, snapshot, evidence };
-        let was_marked = self.is_marked(session)?;
-        let done = self.mark(session, address).and_then(|()| back.run());
-        let done = done.map_err(|error| error.of_session(session));
-        // After a success the mark stays until the session is listed as it is now.
-        if done.is_err() && !was_marked {
-            self.unmark_settled(session)?;
-        }
-        if let Some(lock) = lock {
-            lock.remove()?;
-        }
-        done
+        self.move_marked(session, &file, || back.run())
     }
 }
 

@@ -103,19 +103,8 @@ impl Migrator {
             source: plan.format.name().to_owned(),
             target: NATIVE.to_owned(),
         };
-        let lock = file.lock()?;
         let run = Run { migrator: self, file: &file, plan: &plan, evidence, progress };
-        let was_marked = self.is_marked(&session)?;
-        let done = self.mark(&session, &plan.address).and_then(|()| run.carry_out());
-        let done = done.map_err(|error| error.of_session(&session));
-        // After a success the mark stays until the session is listed: see `mark`.
-        if done.is_err() && !was_marked {
-            self.unmark_settled(&session)?;
-        }
-        if let Some(lock) = lock {
-            lock.remove()?;
-        }
-        let (evidence, checked) = done?;
+        let (evidence, checked) = self.move_marked(&session, &file, || run.carry_out())?;
         Ok(Summary {
             outcome: Outcome::Migrated,
             plan,

@@ -12,7 +12,7 @@ use super::lost::{Lost, LostKind};
 use super::meta::OwnRecord;
 use crate::error::{MigrateError, Result};
 use crate::pi_line::{self, FIRST_KEPT_INDEX, LEAF_TYPE};
-use crate::v1::{ContentDigest, ParsedLine, Snapshot, format_iso, parse_line, source_line_of};
+use crate::v1::{ContentDigest, Snapshot, id_in, source_line_of};
 
 /// What was written since.
 #[derive(Debug)]
@@ -144,16 +144,9 @@ impl Since {
             }
             None => return None,
         };
-        let mut line = json!({ "type": what, "timestamp": format_iso(self.last_ms) });
-        if let (Some(line), Some(words)) = (line.as_object_mut(), words.as_object()) {
-            if !self.is_linear() {
-                let parent = self.leaf.as_deref().map(|leaf| self.file_name_of(leaf));
-                line.insert("id".to_owned(), json!(id));
-                line.insert("parentId".to_owned(), json!(parent));
-            }
-            line.extend(words.clone());
-        }
-        Some(line.to_string())
+        let parent = self.leaf.as_deref().map(|leaf| self.file_name_of(leaf));
+        let identity = (!self.is_linear()).then_some((id.as_str(), parent));
+        Some(pi_line::plain_line(what, identity, self.last_ms, words))
     }
 }
 
@@ -180,11 +173,7 @@ fn line_numbers(reader: &LogReader) -> Result<HashMap<String, usize>> {
 
 /// The key of a line, which finds it again in the file: its id, or its digest if it has none.
 pub(crate) fn line_key(line: &str) -> String {
-    let id = match parse_line(line) {
-        ParsedLine::Object(line_header) => line_header.id.text().map(ToOwned::to_owned),
-        _ => None,
-    };
-    id.unwrap_or_else(|| Snapshot::of(line.as_bytes()).to_string())
+    id_in(line).unwrap_or_else(|| Snapshot::of(line.as_bytes()).to_string())
 }
 
 fn gone(id: &str) -> MigrateError {
@@ -234,10 +223,7 @@ impl Gather {
         let Some(id) = &stored.envelope.id else { return };
         self.last_ms = self.last_ms.max(stored.envelope.at_ms);
         let text = std::str::from_utf8(&line.bytes).unwrap_or_default();
-        let named = match parse_line(text) {
-            ParsedLine::Object(line_header) => line_header.id.text().map(ToOwned::to_owned),
-            _ => None,
-        };
+        let named = id_in(text);
         if named.as_deref() != Some(id) {
             self.renamed.insert(id.to_string(), named);
         }

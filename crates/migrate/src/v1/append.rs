@@ -61,12 +61,11 @@ impl LiveV1 {
     }
 
     fn append_entries(&mut self, entries: &[Entry]) -> Result<Landed> {
-        let lock = self.file.lock()?;
-        let appended = self.refresh(&mut |_| {}).and_then(|_| self.append_locked(entries));
-        if let Some(lock) = lock {
-            lock.remove()?;
-        }
-        appended
+        let file = self.file.clone();
+        file.locked(|| {
+            self.refresh(&mut |_| {})?;
+            self.append_locked(entries)
+        })
     }
 
     /// Appends entries for a caller that holds the lock and has just refreshed.

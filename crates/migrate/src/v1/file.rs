@@ -320,6 +320,22 @@ impl V1File {
         }
     }
 
+    /// Does something while other processes of ours are kept from writing the file.
+    pub(crate) fn locked<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let lock = self.lock()?;
+        let done = work();
+        if let Some(lock) = lock {
+            lock.remove()?;
+        }
+        done
+    }
+
+    /// The address in the first of these pointers that is to a V1 file.
+    pub(crate) fn address_in(pointers: [Option<&Pointer>; 2]) -> Option<&str> {
+        let found = pointers.into_iter().flatten().find_map(Self::of_pointer);
+        found.map(|(address, _)| address)
+    }
+
     /// The parts of a pointer to this file, or to another.
     pub(crate) fn of_pointer(pointer: &Pointer) -> Option<(&str, &str)> {
         match pointer {

@@ -108,6 +108,14 @@ pub(crate) fn parse_line(text: &str) -> ParsedLine<'_> {
     }
 }
 
+/// The id that a line gives its entry.
+pub(crate) fn id_in(text: &str) -> Option<String> {
+    match parse_line(text) {
+        ParsedLine::Object(line_header) => line_header.id.text().map(str::to_owned),
+        ParsedLine::OtherJson | ParsedLine::NotJson => None,
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "camelCase")]
 enum Key {

@@ -12,10 +12,9 @@
 use std::collections::{HashMap, HashSet};
 
 use bough_session::limits::ENTRY_ID_BYTES_MAX;
-use bough_session::{EntryId, hex};
+use bough_session::{EntryId, IdNumber, IdTable, hex};
 use sha2::{Digest as _, Sha256};
 
-use super::ids::{IdNumber, IdTable};
 use super::line_header::{Field, LineHeader};
 use super::report::{FindingKind, V1Report};
 

@@ -3,7 +3,6 @@
 mod append;
 mod file;
 mod header;
-mod ids;
 mod line_header;
 mod line_record;
 mod lines;
@@ -21,11 +20,11 @@ pub use header::{CURRENT_VERSION, V1Header};
 pub use line_record::V1_KIND;
 pub use lines::{Content, Line, Lines, Snapshot};
 pub use live::LiveV1;
-pub use names::{SessionFileName, Spelling, guess_project, project_folder};
+pub use names::{SessionFileName, Spelling};
 pub use report::{Finding, FindingKind, V1Report};
 pub use time::{format_iso, parse_iso};
 
-pub(crate) use line_header::{Field, ParsedLine, parse_line};
+pub(crate) use line_header::{Field, ParsedLine, id_in, parse_line};
 pub(crate) use line_record::{Form, v1_record};
 pub(crate) use lines::digest_of_prefix;
 pub(crate) use links::Node;

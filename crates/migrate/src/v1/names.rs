@@ -1,4 +1,4 @@
-//! Names of files and folders in pi's session directory.
+//! Names of files in pi's session directory.
 
 use super::time::{format_iso, parse_iso};
 
@@ -59,22 +59,6 @@ fn safe(id: &str) -> String {
     id.chars().map(|c| if plain(c) { c } else { '_' }).collect()
 }
 
-/// The folder that pi keeps the sessions of a working directory in. Two directories can have the same
-/// folder (`/a-b/c` and `/a/b-c`), so the header of each file says which one it is of.
-#[must_use]
-pub fn project_folder(cwd: &str) -> String {
-    let rest = cwd.strip_prefix(['/', '\\']).unwrap_or(cwd);
-    format!("--{}--", rest.replace(['/', '\\', ':'], "-"))
-}
-
-/// The working directory that a folder may stand for: a guess, since a dash may have been a separator or
-/// a dash. `None` when the name is not of that form.
-#[must_use]
-pub fn guess_project(folder: &str) -> Option<String> {
-    let inner = folder.strip_prefix("--")?.strip_suffix("--")?;
-    Some(format!("/{}", inner.replace('-', "/")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,15 +97,5 @@ mod tests {
             spelling: Spelling::Dashes,
         };
         assert_eq!(name.file_name(), "1970-01-01T00-00-00-000Z_.._.._x_y.jsonl");
-    }
-
-    #[test]
-    fn folders_collide_and_the_guess_says_so() {
-        assert_eq!(project_folder("/home/u/proj"), "--home-u-proj--");
-        assert_eq!(project_folder("C:\\work"), "--C--work--");
-        assert_eq!(project_folder("//x"), "---x--");
-        assert_eq!(project_folder("/a-b/c"), project_folder("/a/b-c"));
-        assert_eq!(guess_project("--a-b-c--").as_deref(), Some("/a/b/c"));
-        assert_eq!(guess_project("a-b"), None);
     }
 }

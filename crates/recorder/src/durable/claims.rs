@@ -43,9 +43,9 @@ impl<S: RecordSink> Task<S> {
         if self.resting.is_empty() {
             return;
         }
-        let spoken_of = self.sessions_of(event);
+        let named = self.sessions_of(event);
         let resting: Vec<String> =
-            spoken_of.filter(|id| self.resting.contains(*id)).map(str::to_owned).collect();
+            named.filter(|id| self.resting.contains(*id)).map(str::to_owned).collect();
         for session_id in resting {
             self.renew(&session_id).await;
         }
@@ -64,17 +64,14 @@ impl<S: RecordSink> Task<S> {
         }
     }
 
-    /// The sessions that an event speaks of.
+    /// The sessions that an event names.
     pub(super) fn sessions_of<'a>(
         &'a self,
         event: &'a AgentEvent,
     ) -> impl Iterator<Item = &'a str> + use<'a, S> {
         let named = match event {
-            AgentEvent::AgentStart(start) => Some(start.session_id.as_str()),
-            AgentEvent::ParallelLoopStart(start) => Some(start.session_id.as_str()),
-            AgentEvent::ParallelLoopEnd(end) => Some(end.session_id.as_str()),
             AgentEvent::Unknown(event) => event.text("session_id"),
-            _ => None,
+            event => event.session_id(),
         };
         let placed = event.loop_id().and_then(|id| self.translator.recorder().session_of(id));
         [named, placed].into_iter().flatten()

@@ -82,9 +82,9 @@ impl<S: RecordSink> Task<S> {
         if self.linked.is_empty() {
             return;
         }
-        let spoken_of = self.sessions_of(event);
+        let named = self.sessions_of(event);
         let linked: Vec<String> =
-            spoken_of.filter(|id| self.linked.contains_key(*id)).map(str::to_owned).collect();
+            named.filter(|id| self.linked.contains_key(*id)).map(str::to_owned).collect();
         for session_id in linked {
             self.drop_linked(&session_id);
         }
@@ -107,7 +107,7 @@ impl<S: RecordSink> Task<S> {
     pub(super) fn tell_link_not_stored(&self, session_id: &str, reason: String) {
         if let Some(on_notice) = &self.on_notice {
             let session_id = session_id.to_owned();
-            on_notice(self.heard, &Notice::LinkNotStored { session_id, reason });
+            on_notice(self.received, &Notice::LinkNotStored { session_id, reason });
         }
     }
 }

@@ -1,200 +1,71 @@
-//! Reading events so that fields which are not kept can be reported.
-//!
-//! Every reader ignores an unknown field of a known event. A caller that reads events as they come can ask for the
-//! names of those fields. Callers that do not ask pay nothing.
+//! The fields of an event that its type does not have: every reader ignores them, and a caller can ask for their names.
 
-use std::fmt;
+use std::cell::Cell;
 
-use serde::de::value::StrDeserializer;
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use bough_session::raw_members;
+use serde::de::value::Error;
+use serde::de::{Deserialize, Deserializer, Error as _, Visitor};
+use serde::forward_to_deserialize_any;
 
-/// A deserializer that collects the fields which its struct does not have, also those of structs in its fields.
-pub(super) struct UnknownFields<'n, D> {
-    pub(super) from: D,
-    pub(super) unknown: &'n mut Vec<String>,
-    /// The field of an event that is being read.
-    pub(super) within: Option<&'static str>,
-}
+use super::{AgentEvent, TYPE};
+use crate::model::LoopConfigSnapshot;
+use crate::usage::Figures;
 
-/// Everything but structs is read as ever.
-macro_rules! as_ever {
-    ($($method:ident($($arg:ident: $type:ty),*);)+) => {
-        $(
-            fn $method<V: Visitor<'de>>(self, $($arg: $type,)* visitor: V) -> Result<V::Value, D::Error> {
-                self.from.$method($($arg,)* visitor)
-            }
-        )+
+/// The unknown fields in the text of an event, as `field`, or `field.field` where they are in a field. An event of an
+/// unknown type is kept whole.
+pub(super) fn unknown_fields(event: &AgentEvent, text: &str) -> Vec<String> {
+    let (Some(known), Some(fields)) = (event.field_names(), raw_members(text)) else {
+        return Vec::new();
     };
+    let mut unknown = Vec::new();
+    for (field, value) in fields.into_iter().filter(|(field, _)| field != TYPE) {
+        if !known.contains(&&*field) {
+            unknown.push(field.into_owned());
+            continue;
+        }
+        let known = match &*field {
+            "config_snapshot" => field_names::<LoopConfigSnapshot>(),
+            "usage" | "evaluation_usage" => field_names::<Figures>(),
+            // The others are kept as they came, or are no structs.
+            _ => continue,
+        };
+        let inner = raw_members(value.get()).unwrap_or_default().into_iter();
+        let inner = inner.filter(|(name, _)| !known.contains(&&**name));
+        unknown.extend(inner.map(|(name, _)| format!("{field}.{name}")));
+    }
+    unknown
 }
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for UnknownFields<'_, D> {
-    type Error = D::Error;
+/// The names of the fields of a struct, as its derived reader knows them.
+fn field_names<T: Deserialize<'static>>() -> &'static [&'static str] {
+    let names = Cell::new(&[] as &[&str]);
+    drop(T::deserialize(FieldNames(&names)));
+    names.get()
+}
+
+/// Reads nothing, and notes which fields are asked for.
+struct FieldNames<'a>(&'a Cell<&'static [&'static str]>);
+
+impl<'de> Deserializer<'de> for FieldNames<'_> {
+    type Error = Error;
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
-        name: &'static str,
+        _: &'static str,
         fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, D::Error> {
-        let Self { from, unknown, within } = self;
-        from.deserialize_struct(name, fields, Fields { of: visitor, fields, unknown, within })
+    ) -> Result<V::Value, Error> {
+        self.0.set(fields);
+        self.deserialize_any(visitor)
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-        let Self { from, unknown, within } = self;
-        from.deserialize_option(Fields { of: visitor, fields: &[], unknown, within })
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
+        Err(Error::custom("only names are read"))
     }
 
-    as_ever! {
-        deserialize_any(); deserialize_bool(); deserialize_char(); deserialize_str(); deserialize_string();
-        deserialize_i8(); deserialize_i16(); deserialize_i32(); deserialize_i64(); deserialize_i128();
-        deserialize_u8(); deserialize_u16(); deserialize_u32(); deserialize_u64(); deserialize_u128();
-        deserialize_f32(); deserialize_f64(); deserialize_bytes(); deserialize_byte_buf();
-        deserialize_unit(); deserialize_unit_struct(name: &'static str);
-        deserialize_newtype_struct(name: &'static str); deserialize_seq(); deserialize_tuple(len: usize);
-        deserialize_tuple_struct(name: &'static str, len: usize); deserialize_map();
-        deserialize_enum(name: &'static str, variants: &'static [&'static str]);
-        deserialize_identifier(); deserialize_ignored_any();
-    }
-}
-
-/// Reads a struct, or an optional one.
-struct Fields<'n, V> {
-    of: V,
-    fields: &'static [&'static str],
-    unknown: &'n mut Vec<String>,
-    within: Option<&'static str>,
-}
-
-impl<'de, V: Visitor<'de>> Visitor<'de> for Fields<'_, V> {
-    type Value = V::Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.of.expecting(f)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
-        let Self { of, fields, unknown, within } = self;
-        of.visit_map(Known { map, fields, unknown, within, at: None })
-    }
-
-    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, seq: A) -> Result<V::Value, A::Error> {
-        self.of.visit_seq(seq)
-    }
-
-    fn visit_none<E: Error>(self) -> Result<V::Value, E> {
-        self.of.visit_none()
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<V::Value, E> {
-        self.of.visit_unit()
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<V::Value, D::Error> {
-        let Self { of, unknown, within, .. } = self;
-        of.visit_some(UnknownFields { from, unknown, within })
-    }
-}
-
-/// The known fields of a struct.
-struct Known<'n, A> {
-    map: A,
-    fields: &'static [&'static str],
-    unknown: &'n mut Vec<String>,
-    within: Option<&'static str>,
-    at: Option<&'static str>,
-}
-
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Known<'_, A> {
-    type Error = A::Error;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        mut seed: K,
-    ) -> Result<Option<K::Value>, A::Error> {
-        loop {
-            let key = Key { seed, fields: self.fields };
-            let Some(read) = self.map.next_key_seed(key)? else {
-                return Ok(None);
-            };
-            match read {
-                Read::Known(at, key) => {
-                    self.at = Some(at);
-                    return Ok(Some(key));
-                }
-                Read::Unknown(name, back) => {
-                    seed = back;
-                    let path = self.within.map_or_else(String::new, |within| format!("{within}."));
-                    self.unknown.push(path + &name);
-                    self.map.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-    }
-
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
-        // One level is enough: no event has a struct in a struct in a struct.
-        if self.within.is_some() {
-            return self.map.next_value_seed(seed);
-        }
-        self.map.next_value_seed(Value { seed, unknown: self.unknown, within: self.at })
-    }
-
-    fn size_hint(&self) -> Option<usize> {
-        self.map.size_hint()
-    }
-}
-
-struct Value<'n, S> {
-    seed: S,
-    unknown: &'n mut Vec<String>,
-    within: Option<&'static str>,
-}
-
-impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Value<'_, S> {
-    type Value = S::Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<S::Value, D::Error> {
-        let Self { seed, unknown, within } = self;
-        seed.deserialize(UnknownFields { from, unknown, within })
-    }
-}
-
-/// A key, and whether the struct has it.
-struct Key<K> {
-    seed: K,
-    fields: &'static [&'static str],
-}
-
-enum Read<K, V> {
-    Known(&'static str, V),
-    /// The seed is returned for the next key.
-    Unknown(String, K),
-}
-
-impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for Key<K> {
-    type Value = Read<K, K::Value>;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
-        from.deserialize_identifier(self)
-    }
-}
-
-impl<'de, K: DeserializeSeed<'de>> Visitor<'de> for Key<K> {
-    type Value = Read<K, K::Value>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the name of a field")
-    }
-
-    fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
-        match self.fields.iter().find(|field| **field == name) {
-            Some(field) => {
-                let key = self.seed.deserialize(StrDeserializer::new(name))?;
-                Ok(Read::Known(field, key))
-            }
-            None => Ok(Read::Unknown(name.to_owned(), self.seed)),
-        }
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
     }
 }
 

@@ -48,6 +48,14 @@ macro_rules! events {
                 }
             }
 
+            /// The names of the fields of the event's type; `None` if it is not known.
+            pub(super) const fn field_names(&self) -> Option<&'static [&'static str]> {
+                match self {
+                    $(Self::$name(_) => Some(&[$(stringify!($field),)*]),)+
+                    Self::Unknown(_) => None,
+                }
+            }
+
             /// The event of the given type whose other fields `fields` gives.
             pub(super) fn read<'de, D: Deserializer<'de>>(type_name: &str, fields: D) -> Result<Self, D::Error> {
                 match type_name {

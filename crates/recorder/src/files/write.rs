@@ -17,20 +17,20 @@ use crate::lineage::FileMark;
 pub(super) struct PieceWriter {
     written: Written,
     /// The thread that writes the pieces, if there is more than one.
-    courier: Option<Courier>,
+    thread: Option<WriterThread>,
     piece: Vec<u8>,
 }
 
 impl PieceWriter {
     pub(super) fn new(file: Box<dyn File>) -> Self {
         let written = Written { file: Arc::from(file), mark: FileMark { len: 0, crc: 0 } };
-        Self { written, courier: None, piece: Vec::with_capacity(SAVE_PIECE_BYTES) }
+        Self { written, thread: None, piece: Vec::with_capacity(SAVE_PIECE_BYTES) }
     }
 
     /// Makes everything durable, and returns the mark of the content.
     pub(super) fn finish(mut self) -> io::Result<FileMark> {
-        let written = match self.courier.take() {
-            Some(courier) => courier.finish(self.piece)?,
+        let written = match self.thread.take() {
+            Some(thread) => thread.finish(self.piece)?,
             None => {
                 self.written.add(&self.piece)?;
                 self.written
@@ -42,14 +42,14 @@ impl PieceWriter {
 
     #[cold]
     fn hand_over(&mut self) -> io::Result<()> {
-        let courier = match &mut self.courier {
-            Some(courier) => courier,
-            None => self.courier.insert(Courier::start(self.written.clone())?),
+        let thread = match &mut self.thread {
+            Some(thread) => thread,
+            None => self.thread.insert(WriterThread::start(self.written.clone())?),
         };
-        let empty = courier.empty.try_recv();
+        let empty = thread.empty.try_recv();
         let empty = empty.unwrap_or_else(|_| Vec::with_capacity(SAVE_PIECE_BYTES));
         let piece = std::mem::replace(&mut self.piece, empty);
-        courier.send(piece)
+        thread.send(piece)
     }
 }
 
@@ -91,14 +91,14 @@ impl Written {
 }
 
 /// A thread that writes pieces to the disk, in order. It ends when its sender is dropped.
-struct Courier {
+struct WriterThread {
     pieces: Option<SyncSender<Vec<u8>>>,
     /// Written buffers, to be filled again.
     empty: Receiver<Vec<u8>>,
     thread: Option<JoinHandle<io::Result<Written>>>,
 }
 
-impl Courier {
+impl WriterThread {
     fn start(written: Written) -> io::Result<Self> {
         let (pieces, inbox) = sync_channel(SAVE_PIECES_WAITING_MAX);
         let (done, empty) = channel();
@@ -125,7 +125,7 @@ impl Courier {
     }
 }
 
-impl Drop for Courier {
+impl Drop for WriterThread {
     /// A save that is given up removes its file, so the thread must not be writing it then.
     fn drop(&mut self) {
         drop(self.join());

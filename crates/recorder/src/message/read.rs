@@ -10,6 +10,7 @@ use bough_session::{
     AgentMessage, AssistantMessage, ContentBlock, FunctionResultMessage, UserMessage,
     phi_stop_reason,
 };
+use serde::de::value::StrDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
@@ -49,21 +50,13 @@ fn unusual(role: Role, members: Members) -> Result<Said, serde_json::Error> {
         return Err(serde_json::Error::custom("the content of a message must be a list of blocks"));
     };
     let content: Result<Vec<ContentBlock>, _> = blocks.into_iter().map(block).collect();
-    let turn_id = extra.get("turnId").and_then(turn_id);
+    let turn_id = extra.get("turnId").and_then(|turn_id| TurnId::deserialize(turn_id).ok());
     if turn_id.is_some() {
         extra.remove("turnId");
     }
     let mut said = Said::deserialize(Value::Object(known))?;
     *said.message.content_mut() = content?;
     Ok(Said { turn_id, extra, ..said })
-}
-
-fn turn_id(value: &Value) -> Option<TurnId> {
-    let turn_index = value.get("turnIndex")?.as_u64()?;
-    Some(TurnId {
-        loop_id: value.get("loopId")?.as_str()?.to_owned(),
-        turn_index: u32::try_from(turn_index).ok()?,
-    })
 }
 
 #[derive(Clone, Copy, PartialEq, serde::Deserialize)]
@@ -76,12 +69,7 @@ enum Role {
 
 impl Role {
     fn named(name: &str) -> Option<Self> {
-        match name {
-            "user" => Some(Self::User),
-            "assistant" => Some(Self::Assistant),
-            "toolResult" => Some(Self::ToolResult),
-            _ => None,
-        }
+        Self::deserialize(StrDeserializer::<serde_json::Error>::new(name)).ok()
     }
 
     /// Whether messages of the role have this member.

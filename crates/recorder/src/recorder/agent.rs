@@ -13,7 +13,7 @@ use crate::model::{LoopRecord, LoopStatus};
 
 impl SessionRecorder {
     pub(super) fn agent_start(&mut self, event: Arc<AgentStart>, report: &mut Report) {
-        self.heard_starts.add(&event.loop_id);
+        self.recent_starts.add(&event.loop_id);
         let known = self.locations.get(&event.loop_id).copied();
         if known.is_some_and(|location| self.is_repeated(location, &event)) {
             let loop_id = event.loop_id.clone();
@@ -24,10 +24,10 @@ impl SessionRecorder {
             return;
         };
         if let Some(location) = self.recorded_loop(key, &event) {
-            self.hear_again(location, &event, report);
+            self.repeat_loop(location, &event, report);
             return;
         }
-        self.echoes.loops.remove(&event.loop_id);
+        self.repeats.loops.remove(&event.loop_id);
         self.reopen(key);
         let known = known.filter(|location| location.session == key);
         self.may_start_after_all(known);
@@ -38,7 +38,7 @@ impl SessionRecorder {
         self.name_task(key, &event);
         self.trace_placed(location);
         self.link_on_start(location, &event);
-        self.agent_heard(location, event.timestamp);
+        self.note_activity(location, event.timestamp);
         self.append(location, AgentEvent::AgentStart(event));
     }
 
@@ -167,7 +167,7 @@ impl SessionRecorder {
         let status =
             if event.rejection.is_some() { LoopStatus::Rejected } else { LoopStatus::Completed };
         live.close(location.slot, status);
-        self.agent_heard(location, event.timestamp);
+        self.note_activity(location, event.timestamp);
     }
 }
 

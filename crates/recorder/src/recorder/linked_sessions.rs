@@ -45,7 +45,7 @@ impl SessionRecorder {
     /// Forgets the references between a removed session and others, in both directions.
     pub(super) fn forget_names(&mut self, key: SessionKey, session: &RecordedSession) {
         self.last_location = None;
-        self.echoes.forget(key);
+        self.repeats.forget(key);
         self.by_session.remove(&session.session_id);
         for record in &session.loops {
             for id in [session.given_id(record), &record.loop_id] {

@@ -20,14 +20,14 @@ pub(super) struct Live {
     /// Whether `after_task` is still to be called.
     pub(super) has_task: bool,
     /// The loops that had ended when the session was resumed and that received a late event since.
-    pub(super) late: HashMap<Slot, HeardLate>,
+    pub(super) late: HashMap<Slot, LateEvents>,
     /// Whether the session was recorded before this recorder got it.
     pub(super) is_resumed: bool,
 }
 
 /// The late events of a loop that ended in an earlier recording.
 #[derive(Debug)]
-pub(super) struct HeardLate {
+pub(super) struct LateEvents {
     /// How many events the loop had then.
     stored: usize,
     /// Which of the events after its end were received again.
@@ -92,7 +92,7 @@ impl Live {
 
     /// Whether a late event of a loop is one of those that an earlier recording stored. A file that has an event before
     /// the start of its loop, or after its end, is recorded again and again with the same late events.
-    pub(super) fn heard_late_before(&mut self, slot: Slot, event: &AgentEvent) -> bool {
+    pub(super) fn was_late_before(&mut self, slot: Slot, event: &AgentEvent) -> bool {
         let record = self.session.loops.at(slot);
         if !self.is_resumed || record.status.is_open() {
             return false;
@@ -107,7 +107,7 @@ impl Live {
         let mut behind = record.events.iter().enumerate().take(stored).skip(end + 1);
         let found =
             behind.find(|(at, known)| is_new(at) && known.event == *event).map(|(at, _)| at);
-        let late = self.late.entry(slot).or_insert(HeardLate { stored, again: HashSet::new() });
+        let late = self.late.entry(slot).or_insert(LateEvents { stored, again: HashSet::new() });
         found.is_some_and(|at| late.again.insert(at))
     }
 

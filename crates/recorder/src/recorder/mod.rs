@@ -31,7 +31,7 @@ pub use report::{Notice, Report};
 
 use live::{Live, Stage};
 use memory::RecentIds;
-use repeat::Echoes;
+use repeat::Repeats;
 
 /// Called when a session is first seen; `false` refuses it.
 pub type BeforeTaskFn = Arc<dyn Fn(&RecordedSession) -> bool + Send + Sync>;
@@ -98,9 +98,9 @@ pub struct SessionRecorder {
     refused_loops: RecentIds,
     forgotten: RecentIds,
     /// Loops whose start this recorder received.
-    heard_starts: RecentIds,
+    recent_starts: RecentIds,
     /// Ended loops and groups that are recorded again.
-    echoes: Echoes,
+    repeats: Repeats,
     /// Whether repeated events are recorded again: everything in a log was meant to be kept.
     keeps_repeats: bool,
     /// The effects of events, for a caller that writes them elsewhere.
@@ -174,15 +174,15 @@ impl SessionRecorder {
             AgentEvent::ParallelLoopEnd(event) => self.group_end(&event, &mut report),
             event => match Fact::from_event(&event) {
                 Some(fact) => self.on_fact(fact, &mut report),
-                None => self.hear(event, &mut report),
+                None => self.record_event(event, &mut report),
             },
         }
         report
     }
 
     /// Records an event of a loop that has started.
-    fn hear(&mut self, event: AgentEvent, report: &mut Report) {
-        if self.is_heard_again(&event, report) {
+    fn record_event(&mut self, event: AgentEvent, report: &mut Report) {
+        if self.is_repeated_event(&event, report) {
             return;
         }
         let Some(location) = event.loop_id().and_then(|loop_id| self.location_of(loop_id)) else {
@@ -217,10 +217,10 @@ impl SessionRecorder {
             AgentEvent::TurnEnd(turn) => {
                 live.end_turn(slot, turn, report);
                 let at = turn.timestamp;
-                self.agent_heard(location, at);
+                self.note_activity(location, at);
             }
-            AgentEvent::MessageEnd(end) => live.hear_message(slot, &end.message),
-            AgentEvent::TurnRequest(request) => live.hear_request(slot, &request.payload),
+            AgentEvent::MessageEnd(end) => live.add_message(slot, &end.message),
+            AgentEvent::TurnRequest(request) => live.set_request(slot, &request.payload),
             AgentEvent::ToolExecutionEnd(tool) => self.tool_ended(location, tool),
             AgentEvent::AgentEnd(end) => self.agent_end(location, end, report),
             _ => {}
@@ -460,17 +460,17 @@ impl SessionRecorder {
     }
 
     fn trace_placed(&mut self, location: LoopLocation) {
-        if self.trace.is_none() {
-            return;
+        self.trace_at(location, |session_id, loop_id| Effect::Placed { session_id, loop_id });
+    }
+
+    /// Notes an effect on a loop, by the ids of its session and its own.
+    fn trace_at(&mut self, location: LoopLocation, effect: impl FnOnce(String, String) -> Effect) {
+        if let Some(trace) = &mut self.trace
+            && let Some(live) = self.lives.get(&location.session)
+        {
+            let loop_id = live.record(location.slot).loop_id.clone();
+            trace.push(effect(live.session.session_id.clone(), loop_id));
         }
-        let Some(live) = self.lives.get(&location.session) else {
-            return;
-        };
-        let effect = Effect::Placed {
-            session_id: live.session.session_id.clone(),
-            loop_id: live.record(location.slot).loop_id.clone(),
-        };
-        self.trace(|| effect);
     }
 
     /// Whether a start was recorded before: the same loop, still open, with the very same event.

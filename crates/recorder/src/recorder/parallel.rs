@@ -24,10 +24,10 @@ impl SessionRecorder {
             return;
         }
         let key = self.announced_session(&event.session_id, event.timestamp, report);
-        if self.group_heard_again(key, event, report) {
+        if self.is_repeated_group(key, event, report) {
             return;
         }
-        self.echoes.groups.retain(|loop_id, _| !event.loop_ids.contains(loop_id));
+        self.repeats.groups.retain(|loop_id, _| !event.loop_ids.contains(loop_id));
         self.reopen(key);
         let slots: Vec<Slot> = event
             .loop_ids
@@ -70,7 +70,7 @@ impl SessionRecorder {
         live.open += 1;
         let location = LoopLocation { session: key, slot };
         self.set_location(loop_id, location);
-        self.heard_of(&recorded_as, location);
+        self.resolve_references(&recorded_as, location);
         if recorded_as != loop_id {
             self.set_location(&recorded_as, location);
             report.note(Notice::LoopRenamed { loop_id: loop_id.to_owned(), recorded_as });
@@ -113,7 +113,7 @@ impl SessionRecorder {
             return;
         }
         let key = self.by_session.get(&event.session_id).copied();
-        let location = self.loop_heard_again(&event.selected_loop_id);
+        let location = self.repeated_loop(&event.selected_loop_id);
         let location = location.or_else(|| self.locations.get(&event.selected_loop_id).copied());
         let Some((key, live)) = key.and_then(|key| Some((key, self.lives.get_mut(&key)?))) else {
             report

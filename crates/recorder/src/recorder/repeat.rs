@@ -25,26 +25,26 @@ enum Sign {
 /// Ended loops and groups that are recorded again, by the ids that they arrived with. They do not change where other
 /// events of these ids go.
 #[derive(Debug, Default)]
-pub(super) struct Echoes {
+pub(super) struct Repeats {
     /// Loops.
-    pub(super) loops: HashMap<String, Echo>,
+    pub(super) loops: HashMap<String, RepeatedLoop>,
     /// Loops of groups.
     pub(super) groups: HashMap<String, LoopLocation>,
 }
 
 /// A loop that is recorded again.
 #[derive(Debug)]
-pub(super) struct Echo {
+pub(super) struct RepeatedLoop {
     location: LoopLocation,
-    /// How many of its events were repeated, and how many there were.
-    heard: usize,
+    /// How many of its events were repeated, and how many are stored.
+    count: usize,
     stored: usize,
     /// Which of the events after its end were repeated out of order, and the first of them that was not.
     late: HashSet<usize>,
     next_late: usize,
 }
 
-impl Echo {
+impl RepeatedLoop {
     fn take_late(&mut self, at: usize) {
         self.late.insert(at);
         while self.late.contains(&self.next_late) {
@@ -53,9 +53,9 @@ impl Echo {
     }
 }
 
-impl Echoes {
+impl Repeats {
     pub(super) fn forget(&mut self, key: SessionKey) {
-        self.loops.retain(|_, echo| echo.location.session != key);
+        self.loops.retain(|_, repeated| repeated.location.session != key);
         self.groups.retain(|_, location| location.session != key);
     }
 }
@@ -75,7 +75,7 @@ impl SessionRecorder {
         Some(LoopLocation { session: key, slot })
     }
 
-    pub(super) fn hear_again(
+    pub(super) fn repeat_loop(
         &mut self,
         location: LoopLocation,
         start: &AgentStart,
@@ -86,49 +86,49 @@ impl SessionRecorder {
         let is_end = |event: &LoopEvent| matches!(event.event, AgentEvent::AgentEnd(_));
         let end = record.and_then(|record| record.events.iter().position(is_end));
         let next_late = end.map_or(stored, |end| end + 1);
-        let echo = Echo { location, heard: 1, stored, late: HashSet::new(), next_late };
-        self.echoes.loops.insert(start.loop_id.clone(), echo);
+        let repeated = RepeatedLoop { location, count: 1, stored, late: HashSet::new(), next_late };
+        self.repeats.loops.insert(start.loop_id.clone(), repeated);
         let session_id = start.session_id.clone();
         report.note(Notice::AlreadyRecorded { session_id, event_type: "AgentStart".to_owned() });
     }
 
     /// Whether an event is the next one of a loop that is recorded again. The first new event of an aborted loop makes
     /// it continue.
-    pub(super) fn is_heard_again(&mut self, event: &AgentEvent, report: &mut Report) -> bool {
-        if self.echoes.loops.is_empty() {
+    pub(super) fn is_repeated_event(&mut self, event: &AgentEvent, report: &mut Report) -> bool {
+        if self.repeats.loops.is_empty() {
             return false;
         }
-        let echo = event.loop_id().and_then(|loop_id| self.echoes.loops.get_mut(loop_id));
-        let Some(echo) = echo else {
+        let repeated = event.loop_id().and_then(|loop_id| self.repeats.loops.get_mut(loop_id));
+        let Some(repeated) = repeated else {
             return false;
         };
-        let location = echo.location;
+        let location = repeated.location;
         let Some(live) = self.lives.get(&location.session) else {
             return false;
         };
         // A recorder that keeps no streamed pieces skips those that were kept before.
         let keeps_pieces = self.config.include_streaming_events;
-        let is_heard = |stored: &LoopEvent| {
+        let is_kept = |stored: &LoopEvent| {
             keeps_pieces || !matches!(stored.event, AgentEvent::MessageUpdate(_))
         };
         let events = &live.record(location.slot).events;
         let from = |from: usize| {
-            let rest = events.iter().enumerate().take(echo.stored).skip(from);
-            rest.filter(|(at, stored)| is_heard(stored) && !echo.late.contains(at))
+            let rest = events.iter().enumerate().take(repeated.stored).skip(from);
+            rest.filter(|(at, stored)| is_kept(stored) && !repeated.late.contains(at))
         };
-        let Some((at, expected)) = from(echo.heard).next() else {
+        let Some((at, expected)) = from(repeated.count).next() else {
             self.go_on(location);
             return false;
         };
         if expected.event == *event {
-            echo.heard = at + 1;
+            repeated.count = at + 1;
         } else {
             // Events that an earlier repetition added are after the loop's end.
-            let added = from(echo.next_late).find(|(_, added)| added.event == *event);
+            let added = from(repeated.next_late).find(|(_, added)| added.event == *event);
             let Some((at, _)) = added else {
                 return false;
             };
-            echo.take_late(at);
+            repeated.take_late(at);
         }
         report.note(Notice::AlreadyRecorded {
             session_id: live.session.session_id.clone(),
@@ -151,14 +151,14 @@ impl SessionRecorder {
             return false;
         };
         let event_type = event.type_name().to_owned();
-        // For a loop that is recorded again from its start, `echoes` knows the late events.
-        if !self.echoes.loops.contains_key(given_id) && live.heard_late_before(location.slot, event)
+        // For a loop that is recorded again from its start, `repeats` knows the late events.
+        if !self.repeats.loops.contains_key(given_id) && live.was_late_before(location.slot, event)
         {
             let session_id = live.session.session_id.clone();
             report.note(Notice::AlreadyRecorded { session_id, event_type });
             return true;
         }
-        if !live.ended_before(location.slot) || self.heard_starts.contains(given_id) {
+        if !live.ended_before(location.slot) || self.recent_starts.contains(given_id) {
             return false;
         }
         let loop_id = live.record(location.slot).loop_id.clone();
@@ -178,14 +178,14 @@ impl SessionRecorder {
         let record = live.record(location.slot);
         let (session_id, loop_id) = (live.session.session_id.clone(), record.loop_id.clone());
         let given_id = live.session.given_id(record).to_owned();
-        self.echoes.loops.remove(&given_id);
+        self.repeats.loops.remove(&given_id);
         self.set_location(&given_id, location);
         self.reopen(location.session);
         self.trace(|| Effect::Resumed { session_id, loop_id });
     }
 
     /// Whether a group was announced before by this very event.
-    pub(super) fn group_heard_again(
+    pub(super) fn is_repeated_group(
         &mut self,
         key: SessionKey,
         event: &ParallelLoopStart,
@@ -194,11 +194,11 @@ impl SessionRecorder {
         for sign in [Sign::Announcement, Sign::Starts] {
             let live = self.lives.get(&key);
             if let Some(slots) = live.and_then(|live| live.open_group(event, sign)) {
-                self.hear_open_group_again(key, &slots, event, report);
+                self.repeat_open_group(key, &slots, event, report);
                 return true;
             }
             if let Some(slots) = self.recorded_group(key, event, sign) {
-                self.hear_group_again(key, &slots, event, report);
+                self.repeat_group(key, &slots, event, report);
                 return true;
             }
         }
@@ -207,7 +207,7 @@ impl SessionRecorder {
 
     /// Handles a repeated announcement of an undecided group: if all of its loops were aborted or have ended, those
     /// that never started may start now.
-    fn hear_open_group_again(
+    fn repeat_open_group(
         &mut self,
         key: SessionKey,
         slots: &[Slot],
@@ -221,7 +221,7 @@ impl SessionRecorder {
             report.note(Notice::RepeatedStart { loop_id: event.loop_ids.join(", ") });
             return;
         }
-        self.echoes.groups.retain(|loop_id, _| !event.loop_ids.contains(loop_id));
+        self.repeats.groups.retain(|loop_id, _| !event.loop_ids.contains(loop_id));
         let never_started = |slot: &&Slot| live.record(**slot).events.is_empty();
         let waiting: Vec<Slot> = slots.iter().filter(never_started).copied().collect();
         for slot in waiting {
@@ -254,7 +254,7 @@ impl SessionRecorder {
         })
     }
 
-    fn hear_group_again(
+    fn repeat_group(
         &mut self,
         key: SessionKey,
         slots: &[Slot],
@@ -262,7 +262,7 @@ impl SessionRecorder {
         report: &mut Report,
     ) {
         for (loop_id, slot) in event.loop_ids.iter().zip(slots) {
-            self.echoes.groups.insert(loop_id.clone(), LoopLocation { session: key, slot: *slot });
+            self.repeats.groups.insert(loop_id.clone(), LoopLocation { session: key, slot: *slot });
         }
         report.note(Notice::AlreadyRecorded {
             session_id: event.session_id.clone(),
@@ -271,14 +271,14 @@ impl SessionRecorder {
     }
 
     /// The loop that is being recorded again under an id, whatever arrived with the same id after it.
-    pub(super) fn loop_heard_again(&self, loop_id: &str) -> Option<LoopLocation> {
-        self.echoes.loops.get(loop_id).map(|echo| echo.location)
+    pub(super) fn repeated_loop(&self, loop_id: &str) -> Option<LoopLocation> {
+        self.repeats.loops.get(loop_id).map(|repeated| repeated.location)
     }
 
     /// Whether a choice from a group that is recorded again is the earlier one.
     pub(super) fn is_chosen_again(&self, event: &ParallelLoopEnd) -> bool {
-        let location = self.echoes.groups.get(&event.selected_loop_id).copied();
-        let location = location.or_else(|| self.loop_heard_again(&event.selected_loop_id));
+        let location = self.repeats.groups.get(&event.selected_loop_id).copied();
+        let location = location.or_else(|| self.repeated_loop(&event.selected_loop_id));
         let live =
             location.and_then(|location| Some((self.lives.get(&location.session)?, location.slot)));
         let group = live.and_then(|(live, slot)| live.record(slot).parallel_group.as_ref());

@@ -170,8 +170,8 @@ impl SessionRecorder {
         let announced = self.formations.remove(&event.session_id);
         let formation = announced.or_else(|| {
             let threshold = self.config.inactivity_timeout?;
-            let (previous, heard_at) = self.agents.get(&event.agent_id)?;
-            (timestamp.since(*heard_at) > threshold).then(|| SessionFormation::InactivityTimeout {
+            let (previous, active_at) = self.agents.get(&event.agent_id)?;
+            (timestamp.since(*active_at) > threshold).then(|| SessionFormation::InactivityTimeout {
                 threshold_secs: threshold.as_secs(),
                 previous_session_id: Some(previous.clone()),
                 timestamp,
@@ -189,7 +189,7 @@ impl SessionRecorder {
     }
 
     /// Notes when an agent was last active, for as long as that matters.
-    pub(super) fn agent_heard(&mut self, location: LoopLocation, at: Timestamp) {
+    pub(super) fn note_activity(&mut self, location: LoopLocation, at: Timestamp) {
         if self.config.inactivity_timeout.is_none() {
             return;
         }
@@ -197,11 +197,11 @@ impl SessionRecorder {
             return;
         };
         let agent_id = live.record(location.slot).agent_id.clone();
-        let heard = (live.session.session_id.clone(), at);
+        let activity = (live.session.session_id.clone(), at);
         match self.agents.get(&agent_id) {
             Some((_, latest)) if *latest > at => {}
             _ => {
-                self.agents.insert(agent_id, heard);
+                self.agents.insert(agent_id, activity);
             }
         }
     }

@@ -11,7 +11,7 @@ impl SessionRecorder {
     /// Links a loop that has just started, in every direction that is known.
     pub(super) fn link_on_start(&mut self, location: LoopLocation, event: &AgentStart) {
         let given_id = event.loop_id.as_str();
-        self.heard_of(given_id, location);
+        self.resolve_references(given_id, location);
         let Some(parent_id) = &event.parent_loop_id else {
             return;
         };
@@ -24,14 +24,14 @@ impl SessionRecorder {
         }
         match self.parent_elsewhere(parent_id, location) {
             Some(parent) => self.link_sessions(parent, location),
-            None => self.parent_not_heard(location, parent_id, event),
+            None => self.parent_missing(location, parent_id, event),
         }
     }
 
     /// Resolves references to a loop that others named, as their parent or as their sub-agent.
-    pub(super) fn heard_of(&mut self, loop_id: &str, location: LoopLocation) {
+    pub(super) fn resolve_references(&mut self, loop_id: &str, location: LoopLocation) {
         for child in self.waiting.remove(loop_id).unwrap_or_default() {
-            self.parent_heard(location, child);
+            self.parent_found(location, child);
         }
         if let Some(parent) = self.spawned.remove(loop_id) {
             self.link_sessions(parent, location);
@@ -48,7 +48,7 @@ impl SessionRecorder {
 
     /// The parent may arrive later. Until then a loop that begins a conversation, and whose parent's id is not of this
     /// session, counts as a sub-agent's.
-    fn parent_not_heard(&mut self, location: LoopLocation, parent_id: &str, event: &AgentStart) {
+    fn parent_missing(&mut self, location: LoopLocation, parent_id: &str, event: &AgentStart) {
         let waiting = self.waiting.entry(parent_id.to_owned()).or_default();
         waiting.push(location);
         let named = session_id_in(parent_id);
@@ -69,7 +69,7 @@ impl SessionRecorder {
     }
 
     /// A loop has started that another loop in memory named as its parent.
-    fn parent_heard(&mut self, parent: LoopLocation, child: LoopLocation) {
+    fn parent_found(&mut self, parent: LoopLocation, child: LoopLocation) {
         if parent.session != child.session {
             self.link_sessions(parent, child);
             return;
@@ -183,22 +183,11 @@ impl SessionRecorder {
     }
 
     fn trace_spawn_ref(&mut self, location: LoopLocation) {
-        if self.trace.is_some()
-            && let Some(live) = self.lives.get(&location.session)
-        {
-            let session_id = live.session.session_id.clone();
-            self.trace(|| Effect::SpawnRef { session_id });
-        }
+        self.trace_at(location, |session_id, _| Effect::SpawnRef { session_id });
     }
 
     fn trace_child_refs(&mut self, location: LoopLocation) {
-        if self.trace.is_some()
-            && let Some(live) = self.lives.get(&location.session)
-        {
-            let session_id = live.session.session_id.clone();
-            let loop_id = live.record(location.slot).loop_id.clone();
-            self.trace(|| Effect::ChildRefs { session_id, loop_id });
-        }
+        self.trace_at(location, |session_id, loop_id| Effect::ChildRefs { session_id, loop_id });
     }
 }
 

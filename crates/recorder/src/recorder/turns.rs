@@ -35,8 +35,8 @@ impl Live {
         for event in &events {
             match event {
                 AgentEvent::TurnStart(turn) => self.begin_turn(slot, turn, &mut report),
-                AgentEvent::MessageEnd(end) => self.hear_message(slot, &end.message),
-                AgentEvent::TurnRequest(request) => self.hear_request(slot, &request.payload),
+                AgentEvent::MessageEnd(end) => self.add_message(slot, &end.message),
+                AgentEvent::TurnRequest(request) => self.set_request(slot, &request.payload),
                 AgentEvent::TurnEnd(_) => drop(self.turns.remove(&slot)),
                 _ => {}
             }
@@ -61,7 +61,7 @@ impl Live {
     }
 
     /// A message within a turn that is not the model's is an input of the turn.
-    pub(super) fn hear_message(&mut self, slot: Slot, message: &RecordedMessage) {
+    pub(super) fn add_message(&mut self, slot: Slot, message: &RecordedMessage) {
         let Some(turn) = self.turns.get_mut(&slot) else {
             return;
         };
@@ -72,7 +72,7 @@ impl Live {
         }
     }
 
-    pub(super) fn hear_request(&mut self, slot: Slot, payload: &Verbatim<Value>) {
+    pub(super) fn set_request(&mut self, slot: Slot, payload: &Verbatim<Value>) {
         if let Some(turn) = self.turns.get_mut(&slot) {
             turn.request_payload = Some(payload.clone());
         }

@@ -112,13 +112,13 @@ impl<'a> EventGraph<'a> {
             let step = self.add(last.unwrap_or(record.started_at), fact.into(), None);
             let group = record.parallel_group.iter();
             let siblings = group.flat_map(|group| &group.all_loop_ids);
-            let heard: Vec<usize> = siblings
+            let earlier: Vec<usize> = siblings
                 .filter_map(|id| self.loops.get(id.as_str())?.start)
                 .chain(span.first)
                 .chain(span.last)
                 .collect();
-            for heard in heard {
-                self.before(heard, step);
+            for earlier in earlier {
+                self.before(earlier, step);
             }
             self.span_mut(record).close = Some(step);
         }

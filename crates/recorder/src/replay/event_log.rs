@@ -18,7 +18,7 @@ pub(crate) struct EventLog {
 
 impl EventLog {
     /// Adds the next event of a log, with the session as it was before it.
-    pub(crate) fn hear(
+    pub(crate) fn push(
         &mut self,
         loop_id: &str,
         event: &AgentEvent,

@@ -44,7 +44,7 @@ impl RecordFold {
             if let (Some(event_log), Record::Loop(recorded)) = (&mut self.event_log, record.known())
             {
                 let before = self.recorder.held(&self.session_id);
-                event_log.hear(recorded.loop_id.as_str(), &event, before);
+                event_log.push(recorded.loop_id.as_str(), &event, before);
             }
             // A log has no event that its session cannot place, and its notices were reported already.
             drop(self.recorder.on_event(event));

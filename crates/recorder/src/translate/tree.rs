@@ -62,7 +62,7 @@ enum Base {
 }
 
 /// What an event adds to the log.
-pub(super) struct Spoken {
+pub(super) struct WrittenEvent {
     pub(super) entries: Vec<Record>,
     pub(super) entry_id: Option<EntryId>,
     pub(super) event: RawJson,
@@ -182,22 +182,22 @@ impl Tree {
     }
 
     /// Writes an event: entries for the messages that are new, and references to all of them.
-    pub(super) fn speak(
+    pub(super) fn write_event(
         &mut self,
         session: &RecordedSession,
         loop_id: &str,
         event: &AgentEvent,
         at_ms: Option<i64>,
-    ) -> Spoken {
-        let mut speaker = Speaker {
+    ) -> WrittenEvent {
+        let mut writer = EventWriter {
             at_ms: at_ms.unwrap_or(self.at_ms),
             tree: self,
             session,
             loop_id,
             entries: Vec::new(),
         };
-        let (entry_id, event) = speaker.event(event);
-        Spoken { entries: speaker.entries, entry_id, event }
+        let (entry_id, event) = writer.event(event);
+        WrittenEvent { entries: writer.entries, entry_id, event }
     }
 
     /// Notes that a loop ended. From now on only its place in the tree matters.
@@ -329,7 +329,7 @@ impl Branch {
 }
 
 /// Writes one event.
-struct Speaker<'a> {
+struct EventWriter<'a> {
     tree: &'a mut Tree,
     session: &'a RecordedSession,
     loop_id: &'a str,
@@ -337,7 +337,7 @@ struct Speaker<'a> {
     entries: Vec<Record>,
 }
 
-impl Speaker<'_> {
+impl EventWriter<'_> {
     fn branch(&mut self) -> &mut Branch {
         self.tree.branches.entry(self.loop_id.to_owned()).or_default()
     }
@@ -349,7 +349,7 @@ impl Speaker<'_> {
                 (None, json_of(event))
             }
             AgentEvent::MessageStart(start) => {
-                let at = self.say(&start.message);
+                let at = self.add_entry(&start.message);
                 self.branch().begun = at;
                 self.with_reference(event, &start.message, at)
             }
@@ -359,15 +359,15 @@ impl Speaker<'_> {
             }
             AgentEvent::MessageEnd(end) => {
                 let begun = self.branch().begun.take();
-                let begun = begun.filter(|at| self.is_said(*at, &end.message));
-                let at = begun.or_else(|| self.say(&end.message));
+                let begun = begun.filter(|at| self.is_at(*at, &end.message));
+                let at = begun.or_else(|| self.add_entry(&end.message));
                 self.with_reference(event, &end.message, at)
             }
             AgentEvent::TurnEnd(turn) => {
-                let at = self.find_or_say(&turn.message);
+                let at = self.find_or_add(&turn.message);
                 let message = self.reference(&turn.message, at);
                 let results = turn.tool_results.iter().map(|result| {
-                    let at = self.find_or_say(&result.for_turn());
+                    let at = self.find_or_add(&result.for_turn());
                     let known = at.and_then(|at| self.branch().messages.get(at));
                     refs::result_reference(result, known)
                 });
@@ -390,7 +390,7 @@ impl Speaker<'_> {
     }
 
     /// Adds an entry for a message. A loop that has ended adds none.
-    fn say(&mut self, message: &RecordedMessage) -> Option<usize> {
+    fn add_entry(&mut self, message: &RecordedMessage) -> Option<usize> {
         if self.branch().is_closed {
             return None;
         }
@@ -400,7 +400,7 @@ impl Speaker<'_> {
             None => self.tree.settle(self.session, self.loop_id, message),
         };
         let id = self.tree.name();
-        let said_at = Some(message.timestamp()).filter(|at| *at > 0);
+        let sent_at = Some(message.timestamp()).filter(|at| *at > 0);
         let mut origin = JsonMap::new();
         origin.insert(LOOP_KEY.to_owned(), Value::from(self.loop_id));
         let before = self.tree.leaf.replace(id.clone());
@@ -409,7 +409,7 @@ impl Speaker<'_> {
             ..Entry::new(
                 id.clone(),
                 parent_id,
-                said_at.unwrap_or(self.at_ms),
+                sent_at.unwrap_or(self.at_ms),
                 EntryBody::Foreign(ForeignBody::new(FORMAT_PHI, json_of(message))),
             )
         }));
@@ -429,13 +429,13 @@ impl Speaker<'_> {
         Some(branch.messages.len() - 1)
     }
 
-    fn is_said(&mut self, at: usize, message: &RecordedMessage) -> bool {
+    fn is_at(&mut self, at: usize, message: &RecordedMessage) -> bool {
         self.branch().messages.get(at).is_some_and(|known| known.is(message))
     }
 
-    fn find_or_say(&mut self, message: &RecordedMessage) -> Option<usize> {
+    fn find_or_add(&mut self, message: &RecordedMessage) -> Option<usize> {
         let found = self.branch().messages.iter().rposition(|known| known.is(message));
-        found.or_else(|| self.say(message))
+        found.or_else(|| self.add_entry(message))
     }
 
     /// All messages of a loop, each matched with the first entry like it that no other was matched with.
@@ -450,7 +450,7 @@ impl Speaker<'_> {
             };
             let found =
                 (next..known.len()).find(fits).or_else(|| (0..next.min(known.len())).find(fits));
-            let at = found.or_else(|| self.say(message));
+            let at = found.or_else(|| self.add_entry(message));
             if let Some(at) = at {
                 used.insert(at);
                 next = at + 1;

@@ -2,6 +2,8 @@ use bough_session::RawJson;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::given;
+
 /// Input of `session::kv::put`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PutDocumentRequest {
@@ -89,14 +91,9 @@ pub struct Document {
     /// When it was put last, milliseconds since epoch.
     pub updated_at: i64,
     /// The value, byte for byte as it was put. Absent where only keys were asked for.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "RawJson")]
     pub value: Option<RawJson>,
-}
-
-/// Reads a value that may be `null`, which is not the same as none.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<RawJson>, D::Error> {
-    RawJson::deserialize(deserializer).map(Some)
 }
 
 /// Input of `session::kv::list`.

@@ -2,16 +2,9 @@ use bough_session::{EntryId, Format, JsonMap, Loss, OpaqueBody, RawJson, Role, S
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::{InstanceType, Schema, SchemaObject, SingleOrVec};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
-/// Reads a member that may be `null`, which is not the same as one that is not there.
-fn given<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    T::deserialize(deserializer).map(Some)
-}
+use super::given;
 
 /// Input of `session::append-entry`: exactly one of `message` and `custom`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

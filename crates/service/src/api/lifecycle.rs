@@ -5,6 +5,8 @@ use bough_store::ListOrder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::given;
+
 /// Input of `session::create`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CreateRequest {
@@ -90,7 +92,7 @@ pub struct PatchRequest {
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Members to merge into the metadata (RFC 7396): `null` removes a member, and in place of the object all of them.
-    #[serde(default, deserialize_with = "null_is_some", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<JsonMap>")]
     pub metadata: Option<Option<JsonMap>>,
     /// Change only if the session still has this version; otherwise `session/version_conflict`.
@@ -100,11 +102,6 @@ pub struct PatchRequest {
 /// Reads a text; `null` is the empty one.
 fn null_is_empty<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Ok(Some(Option::<String>::deserialize(from)?.unwrap_or_default()))
-}
-
-/// Reads a member that may be `null`, which is not the same as an absent one.
-fn null_is_some<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<JsonMap>>, D::Error> {
-    Option::<JsonMap>::deserialize(from).map(Some)
 }
 
 /// Output of `session::patch`.

@@ -20,6 +20,8 @@ mod streaming;
 mod trash;
 mod views;
 
+use serde::{Deserialize, Deserializer};
+
 pub use bough_session::JsonMap;
 
 pub use branching::*;
@@ -38,3 +40,12 @@ pub use store_protocol::*;
 pub use streaming::*;
 pub use trash::*;
 pub use views::*;
+
+/// Reads a member that may be `null`, which is not the same as one that is not there.
+fn given<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}

@@ -1,4 +1,5 @@
-use bough_session::{RawJson, SessionId, Usage};
+use bough_recorder::Spawn;
+use bough_session::{LoopPhase, RawJson, SessionId, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -106,22 +107,6 @@ pub enum LoopContinuation {
     Compaction,
 }
 
-/// Where a loop stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LoopState {
-    /// Announced with its group, not started.
-    Pending,
-    /// Started.
-    Running,
-    /// Ended.
-    Completed,
-    /// Its input was refused.
-    Rejected,
-    /// Broken off before it ended.
-    Aborted,
-}
-
 /// Tokens, as the events report them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoopUsage {
@@ -168,7 +153,7 @@ pub struct LoopSummary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// Where it stands.
-    pub status: LoopState,
+    pub status: LoopPhase,
     /// When it started, in milliseconds since the epoch.
     pub started_at: i64,
     /// When it ended.
@@ -294,29 +279,11 @@ pub struct SpawnsRequest {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpawnsResponse {
     /// Which loop spawned which session.
-    pub spawns: Vec<SpawnLink>,
+    pub spawns: Vec<Spawn>,
     /// The sessions of the family that the caller may see, the asked one first.
     pub sessions: Vec<SpawnedSession>,
     /// Whether the family is larger than what is shown.
     pub more: bool,
-}
-
-/// One sub-agent and where it comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SpawnLink {
-    /// The session of the loop that spawned it.
-    pub parent_session_id: String,
-    /// That loop.
-    pub parent_loop_id: String,
-    /// The call of the tool; empty while that is not known.
-    pub tool_call_id: String,
-    /// The tool; empty while that is not known.
-    pub tool_name: String,
-    /// The sub-agent's session.
-    pub child_session_id: String,
-    /// The sub-agent's first loop, where the parent names it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub child_loop_id: Option<String>,
 }
 
 /// A session of a family.

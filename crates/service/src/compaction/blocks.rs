@@ -118,25 +118,10 @@ fn messages_of(turns: &TurnMap, range: TurnRange, messages: &[RecordedMessage]) 
     start..start + turns.messages_for_range(range, messages).len()
 }
 
-/// The parts of a block that have words of their own. Blocks of other programs may hold turns twice in short loops; the
-/// recent part is then without those that are kept as they are.
+/// The parts of a block that have words of their own.
 fn sections(block: &CompactionBlock) -> Vec<(&CompactedSection, Vec<RecordedMessage>)> {
-    let kept = block.keep_first.map_or(0, |first| first.end_turn.saturating_add(1));
-    let recent = block.keep_recent.iter().map(|part| {
-        let doubled = kept.saturating_sub(part.range.start_turn);
-        let groups = TurnMap::from_messages(&part.messages);
-        let rest = TurnRange {
-            start_turn: doubled.min(groups.turn_count()),
-            end_turn: groups.turn_count().saturating_sub(1),
-        };
-        let words = if doubled == 0 {
-            &part.messages[..]
-        } else {
-            groups.messages_for_range(rest, &part.messages)
-        };
-        (part, words.to_vec())
-    });
     let middle = block.keep_compacted.iter().map(|part| (part, part.messages.clone()));
+    let recent = block.keep_recent.iter().map(|part| (part, block.recent_messages().to_vec()));
     middle.chain(recent).collect()
 }
 

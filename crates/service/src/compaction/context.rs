@@ -10,9 +10,8 @@ use bough_session::{
 use bough_store::ReadStore;
 
 use super::blocks::{loop_of, with_blocks};
-use super::path::PathItem;
 use super::planning::loop_of_newest;
-use super::tokens::{context_tokens, context_tokens_since};
+use super::tokens::ContextTokens;
 use crate::api::{ContextItem, ContextRequest, ContextResponse, FormattedConversation};
 use crate::error::ServiceError;
 use crate::limits::{CONTEXT_BYTES_MAX, CONTEXT_MESSAGE_OVERHEAD, SCAN_ENTRIES};
@@ -92,8 +91,9 @@ fn formatted(conversation: Conversation) -> FormattedConversation {
 /// The tokens of a path, to which blocks were applied, as its newest answer reported them. `None` if the only reports are from
 /// before a block.
 fn counted_tokens(path: &[Entry], recorded: Option<&RecordedSession>) -> Option<u64> {
-    let items: Vec<PathItem> = path.iter().map(PathItem::of_entry).collect();
-    let Some(session) = recorded else { return Some(context_tokens(&items)) };
+    let Some(session) = recorded else {
+        return Some(ContextTokens::read(path.iter(), 0).tokens());
+    };
     let at_end = loop_of_newest(path.iter().rev()).and_then(|id| session.get_loop(id));
     if at_end.is_some_and(|found| found.compaction_block.is_some()) {
         return None;
@@ -103,7 +103,7 @@ fn counted_tokens(path: &[Entry], recorded: Option<&RecordedSession>) -> Option<
     let blocks = loops.iter().filter_map(|id| session.get_loop(id)?.compaction_block.as_ref());
     let newest = blocks.map(|block| block.created_at.unix_ms()).max();
     let before = path.iter().rposition(|entry| Some(entry.timestamp) <= newest);
-    Some(context_tokens_since(&items, before.map_or(0, |at| at + 1)))
+    Some(ContextTokens::read(path.iter(), before.map_or(0, |at| at + 1)).tokens())
 }
 
 /// The path of a recorded session, for what its context would be with other blocks.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use bough_session::{Canonical, ContextOutline, Entry, EntryId, SessionId, SessionState};
+use bough_session::{ContextOutline, EntryId, SessionId, SessionState};
 use bough_store::{ReadStore, StoreExt};
 
-use super::tokens::ReportedTokens;
+use super::tokens::ContextTokens;
 use crate::api::ContextItem;
 use crate::error::ServiceError;
 use crate::limits::SCAN_ENTRIES;
@@ -52,8 +52,8 @@ impl ContextStream {
             return Ok(None);
         }
         let leaf = leaf.or_else(|| state.leaf.clone());
-        let (outline, reported) = outline(&*store, session, leaf.clone()).await?;
-        let tokens = reported.tokens().unwrap_or(outline.tokens() as u64);
+        let read = read_tokens(&*store, session, leaf.clone()).await?;
+        let (tokens, outline) = (read.tokens(), read.outline);
         let next = if leaf.is_some() { Next::First } else { Next::End };
         Ok(Some(Self { store, state, outline, tokens, leaf, next }))
     }
@@ -119,35 +119,25 @@ impl ContextStream {
 }
 
 /// Reads a path from its end as far as its context needs it.
-async fn outline(
+async fn read_tokens(
     store: &dyn ReadStore,
     session: &SessionId,
     leaf: Option<EntryId>,
-) -> Result<(ContextOutline, ReportedTokens), ServiceError> {
-    let (mut outline, mut reported) = (ContextOutline::default(), ReportedTokens::default());
+) -> Result<ContextTokens, ServiceError> {
+    let mut tokens = ContextTokens::default();
     if leaf.is_none() {
-        return Ok((outline, reported));
+        return Ok(tokens);
     }
     let mut walk = Walk::new(store, session, Direction::NewestFirst).ending_at(leaf).with_hidden();
-    while !outline.is_complete()
+    while !tokens.outline.is_complete()
         && let Some(entries) = walk.next(SCAN_ENTRIES).await?
     {
         for stored in &entries {
-            add(&stored.entry, &mut outline, &mut reported);
-            if outline.is_complete() {
+            tokens.add(&stored.entry);
+            if tokens.outline.is_complete() {
                 break;
             }
         }
     }
-    Ok((outline, reported))
-}
-
-fn add(entry: &Entry, outline: &mut ContextOutline, reported: &mut ReportedTokens) {
-    let item = outline.add(entry);
-    let tokens = item.map_or(0, |item| item.tokens as u64);
-    match entry.canonical() {
-        Canonical::Message(message) => reported.add(&message, tokens),
-        Canonical::Custom(_) if outline.begin().is_some() => reported.end(),
-        Canonical::Custom(_) => reported.add_estimated(tokens),
-    }
+    Ok(tokens)
 }

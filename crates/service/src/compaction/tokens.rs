@@ -1,27 +1,17 @@
+use std::borrow::Borrow;
+
 use bough_session::{
-    AgentMessage, Bookkeeping, Canonical, Entry, EntryBody, StopReason, Usage, context_view,
+    AgentMessage, Bookkeeping, Canonical, ContextOutline, Entry, EntryBody, StopReason, Usage,
     estimate_text_tokens, estimate_tokens,
 };
 
-use super::path::{PathItem, newest_compaction};
+use super::path::PathItem;
 
 /// How many tokens the context of a path has: the report of the newest answer, and estimates for everything after it. A
 /// report from before the newest compaction does not count. Without a report, it is the estimate of what a model would
 /// be sent.
 pub(super) fn context_tokens(path: &[PathItem]) -> u64 {
-    context_tokens_since(path, 0)
-}
-
-/// The same where a report does not count either that is before a place on the path.
-pub(super) fn context_tokens_since(path: &[PathItem], since: usize) -> u64 {
-    let after = newest_compaction(path).map_or(0, |found| found.at + 1).max(since);
-    let reported = path.iter().enumerate().skip(after).rev().find_map(|(at, item)| {
-        let reported = reported(item)?;
-        Some((at, reported))
-    });
-    let (start, base) = reported.map_or((0, 0), |(at, tokens)| (at + 1, tokens));
-    let rest: Vec<Entry> = path.iter().skip(start).map(entry_of).collect();
-    base.saturating_add(context_view(&rest, None).tokens as u64)
+    ContextTokens::read(path.iter().map(entry_of), 0).tokens()
 }
 
 /// An item as the entry that a context is built from; contents are shared, not copied.
@@ -36,8 +26,7 @@ pub(super) fn entry_of(item: &PathItem) -> Entry {
 
 /// The same from the end of a path alone, if an answer in it reported the context and no compaction came after that.
 pub(super) fn reported_tokens(end: &[PathItem]) -> Option<u64> {
-    let after = newest_compaction(end).map_or(0, |found| found.at + 1);
-    end.iter().skip(after).any(|item| reported(item).is_some()).then(|| context_tokens(end))
+    ContextTokens::read(end.iter().map(entry_of), 0).reported()
 }
 
 /// What an entry adds to a context, estimated.
@@ -55,9 +44,10 @@ fn text_tokens(text: &str) -> u64 {
     estimate_text_tokens(text) as u64
 }
 
-/// The tokens of a context, from its messages read from the newest to the oldest; what [`context_tokens`] finds in a whole path.
+/// The tokens of a context, from the entries of its path, which are added from the newest to the oldest.
 #[derive(Default)]
-pub(super) struct ReportedTokens {
+pub(super) struct ContextTokens {
+    pub(super) outline: ContextOutline,
     /// Estimates of what came after the report.
     after: u64,
     report: Option<u64>,
@@ -65,39 +55,51 @@ pub(super) struct ReportedTokens {
     is_done: bool,
 }
 
-impl ReportedTokens {
-    /// Adds the next older message, with its estimated tokens.
-    pub(super) fn add(&mut self, message: &AgentMessage, tokens: u64) {
+impl ContextTokens {
+    /// Reads a path, root first. Reports from before the entry with this number do not count.
+    pub(super) fn read<E: Borrow<Entry>>(
+        path: impl DoubleEndedIterator<Item = E> + ExactSizeIterator,
+        since: usize,
+    ) -> Self {
+        let mut tokens = Self::default();
+        for (at, entry) in path.enumerate().rev() {
+            tokens.is_done |= at < since;
+            tokens.add(entry.borrow());
+            if tokens.report.is_some() || tokens.outline.is_complete() {
+                break;
+            }
+        }
+        tokens
+    }
+
+    /// Adds the next older entry.
+    pub(super) fn add(&mut self, entry: &Entry) {
+        let item = self.outline.add(entry);
         if self.is_done {
             return;
         }
-        self.report = reported_by(message);
-        self.is_done = self.report.is_some();
-        if !self.is_done {
-            self.add_estimated(tokens);
+        match entry.canonical() {
+            Canonical::Message(message) => {
+                self.report = reported_by(&message);
+                self.is_done = self.report.is_some();
+            }
+            // Reports from before the newest compaction do not count.
+            Canonical::Custom(_) => self.is_done = self.outline.begin().is_some(),
         }
-    }
-
-    /// Adds what is no message of the transcript, such as the summary of a branch.
-    pub(super) const fn add_estimated(&mut self, tokens: u64) {
         if !self.is_done {
-            self.after = self.after.saturating_add(tokens);
+            self.after = self.after.saturating_add(item.map_or(0, |item| item.tokens as u64));
         }
-    }
-
-    /// Notes that the newest compaction was reached: older reports do not count.
-    pub(super) const fn end(&mut self) {
-        self.is_done = true;
     }
 
     /// The tokens, if an answer reported them.
-    pub(super) fn tokens(&self) -> Option<u64> {
+    pub(super) fn reported(&self) -> Option<u64> {
         Some(self.report?.saturating_add(self.after))
     }
-}
 
-fn reported(item: &PathItem) -> Option<u64> {
-    reported_by(item.message()?)
+    /// The tokens as an answer reported them, or else estimated.
+    pub(super) fn tokens(&self) -> u64 {
+        self.reported().unwrap_or(self.outline.tokens() as u64)
+    }
 }
 
 /// The whole context as an answer reported it. An aborted answer does not report it.

@@ -3,17 +3,16 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use bough_recorder::{
-    CompactionBlock, ContinuationKind, LoopRecord, LoopStatus, ParallelGroupRecord,
-    RecordedMessage, RecordedSession, SpawnGraph, Turn,
+    CompactionBlock, ContinuationKind, LoopRecord, ParallelGroupRecord, RecordedMessage,
+    RecordedSession, SpawnGraph, Turn,
 };
 use bough_session::SessionId;
 use serde::{Deserialize, Serialize};
 
 use crate::api::{
     LoopChainRequest, LoopChainResponse, LoopCompaction, LoopContinuation, LoopGroup,
-    LoopGroupsRequest, LoopGroupsResponse, LoopSpawn, LoopState, LoopSummary, LoopUsage,
-    LoopsRequest, LoopsResponse, SpawnLink, SpawnedSession, SpawnsRequest, SpawnsResponse,
-    TurnSummary,
+    LoopGroupsRequest, LoopGroupsResponse, LoopSpawn, LoopSummary, LoopUsage, LoopsRequest,
+    LoopsResponse, SpawnedSession, SpawnsRequest, SpawnsResponse, TurnSummary,
 };
 use crate::compaction::summarised_messages;
 use crate::cursor;
@@ -101,15 +100,8 @@ pub(crate) async fn spawns(
             Err(error) => return Err(error),
         }
     }
-    let spawns = family.graph.spawns().iter().map(|spawn| SpawnLink {
-        parent_session_id: spawn.parent_session_id.clone(),
-        parent_loop_id: spawn.parent_loop_id.clone(),
-        tool_call_id: spawn.tool_call_id.clone(),
-        tool_name: spawn.tool_name.clone(),
-        child_session_id: spawn.child_session_id.clone(),
-        child_loop_id: spawn.child_loop_id.clone(),
-    });
-    Ok(SpawnsResponse { spawns: spawns.collect(), sessions: family.sessions, more: family.more })
+    let spawns = family.graph.spawns().to_vec();
+    Ok(SpawnsResponse { spawns, sessions: family.sessions, more: family.more })
 }
 
 /// Reads a recorded session that exists for the caller.
@@ -182,7 +174,7 @@ fn summary(record: &LoopRecord) -> LoopSummary {
         parent_loop_id: record.parent_loop_id.clone(),
         continuation,
         tag,
-        status: state(record.status),
+        status: record.status.into(),
         started_at: record.started_at.unix_ms(),
         ended_at: record.ended_at.map(bough_recorder::Timestamp::unix_ms),
         rejection: record.rejection.clone(),
@@ -236,15 +228,5 @@ fn continuation(kind: &ContinuationKind) -> (LoopContinuation, Option<String>) {
         ContinuationKind::Rerun { tag } => (LoopContinuation::Rerun, Some(tag.clone())),
         ContinuationKind::Branch { tag } => (LoopContinuation::Branch, Some(tag.clone())),
         ContinuationKind::Compaction => (LoopContinuation::Compaction, None),
-    }
-}
-
-const fn state(status: LoopStatus) -> LoopState {
-    match status {
-        LoopStatus::Pending => LoopState::Pending,
-        LoopStatus::Running => LoopState::Running,
-        LoopStatus::Completed => LoopState::Completed,
-        LoopStatus::Rejected => LoopState::Rejected,
-        LoopStatus::Aborted => LoopState::Aborted,
     }
 }

@@ -119,7 +119,7 @@ impl RecordingStream {
         let mut sessions = BTreeSet::new();
         for (event, unknown_fields) in new.events.into_iter().skip(known) {
             self.got += 1;
-            sessions.extend(session_of(&event).map(str::to_owned));
+            sessions.extend(event.session_id().map(str::to_owned));
             self.unended.note(self.position(), &event);
             if let Some(begun) = &mut self.begun {
                 begun.note(&event);
@@ -160,16 +160,6 @@ impl Recorded {
             notices: list,
             notices_left_out: left_out,
         }
-    }
-}
-
-/// The session that an event names.
-fn session_of(event: &AgentEvent) -> Option<&str> {
-    match event {
-        AgentEvent::AgentStart(start) => Some(&start.session_id),
-        AgentEvent::ParallelLoopStart(start) => Some(&start.session_id),
-        AgentEvent::ParallelLoopEnd(end) => Some(&end.session_id),
-        _ => None,
     }
 }
 

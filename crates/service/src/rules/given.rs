@@ -3,7 +3,7 @@
 use bough_session::limits::{check_given, check_message, check_opaque, check_origin};
 use bough_session::{
     AgentMessage, Canonical, EntryBody, EntryId, Format, FormatError, JsonMap, NewMessage,
-    OpaqueBody, RESERVED_PREFIX, RawJson, RequestDigest,
+    OpaqueBody, RESERVED_PREFIX, RawJson, RequestDigest, json_without_space,
 };
 use sha2::{Digest, Sha256};
 
@@ -189,22 +189,7 @@ fn digest(names: &[&str], json: &RawJson, count: usize) -> RequestDigest {
 
 /// Hashes JSON without the space between its tokens.
 pub(crate) fn hash_without_space(hash: &mut Sha256, json: &str) {
-    let (mut in_string, mut escaped) = (false, false);
-    let bytes = json.as_bytes();
-    let mut begin = 0;
-    for (at, byte) in bytes.iter().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            b' ' | b'\t' | b'\r' | b'\n' if !in_string => {
-                hash.update(bytes.get(begin..at).unwrap_or_default());
-                begin = at + 1;
-            }
-            _ => {}
-        }
-    }
-    hash.update(bytes.get(begin..).unwrap_or_default());
+    json_without_space(json).for_each(|part| hash.update(part));
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::push_bounded;
 use crate::limits::{STATE_FORKS_MAX, STATE_TIPS_MAX};
 use crate::{Entry, EntryId};
 
@@ -52,11 +53,4 @@ impl Forks {
         }
         push_bounded(&mut self.tips, entry.id.clone(), STATE_TIPS_MAX);
     }
-}
-
-fn push_bounded<T>(queue: &mut VecDeque<T>, item: T, most: usize) {
-    if queue.len() >= most {
-        queue.pop_front();
-    }
-    queue.push_back(item);
 }

@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::push_bounded;
 use crate::EntryId;
 use crate::limits::{ENTRY_ID_BYTES_MAX, LABEL_BYTES_MAX, STATE_LABELS_MAX};
 use crate::text::cut_bytes;
@@ -37,10 +38,7 @@ impl Labels {
             && entry.as_str().len() <= ENTRY_ID_BYTES_MAX
         {
             let label = cut_bytes(label, LABEL_BYTES_MAX).to_owned();
-            self.0.push_back((entry.clone(), label));
-        }
-        if self.0.len() > STATE_LABELS_MAX {
-            self.0.pop_front();
+            push_bounded(&mut self.0, (entry.clone(), label), STATE_LABELS_MAX);
         }
     }
 }

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::json::is_default;
 use crate::limits::{LOOP_ID_BYTES_MAX, STATE_OPEN_LOOPS_MAX};
 use crate::{LoopId, LoopPhase, TaskStatus};
 
@@ -13,10 +14,10 @@ pub struct LoopTally {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub open: BTreeMap<LoopId, LoopPhase>,
     /// Announced loops beyond those, by number only.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub unnamed_pending: u64,
     /// Running loops beyond those, by number only.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub unnamed_running: u64,
     /// How the loop that ended last ended.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,9 +91,4 @@ impl LoopTally {
             self.unnamed_pending = self.unnamed_pending.saturating_sub(1);
         }
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
 }

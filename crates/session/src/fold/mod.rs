@@ -1,5 +1,7 @@
 //! The state of a session: what a fold over its log computes, in a few kilobytes.
 
+use std::collections::VecDeque;
+
 mod apply;
 mod custom_types;
 mod forks;
@@ -16,3 +18,11 @@ pub use loops::LoopTally;
 pub use state::SessionState;
 pub use streams::StreamTally;
 pub use usage_by_day::{UsageByDay, UsageKey, UsageOf, Used};
+
+/// Adds an item at the end; the oldest one is dropped when there are more than `most`.
+fn push_bounded<T>(queue: &mut VecDeque<T>, item: T, most: usize) {
+    queue.push_back(item);
+    if queue.len() > most {
+        queue.pop_front();
+    }
+}

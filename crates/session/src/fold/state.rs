@@ -3,6 +3,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{CustomTypes, Forks, Labels, LoopTally, StreamTally, UsageByDay};
+use crate::json::is_default;
 use crate::limits::STATE_PREVIEW_CHARS_MAX;
 use crate::text::preview;
 use crate::usage::UsageByModel;
@@ -55,10 +56,10 @@ pub struct SessionState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaf: Option<EntryId>,
     /// Whether it is archived.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub archived: bool,
     /// Whether it was deleted.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub deleted: bool,
     /// The name of its task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,7 +81,7 @@ pub struct SessionState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_day: Option<Arc<UsageByDay>>,
     /// Whether every entry so far is a copy: a fork begins with them, and a leaf record ends them.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub copying: bool,
     /// The model that spoke or was chosen last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,7 +108,7 @@ pub struct SessionState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forks: Option<Arc<Forks>>,
     /// How many entries were hidden. If this is 0, a read need not look for hidden ones.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub hidden_count: u64,
     /// The kind of a session that is not a conversation; see
     /// [`KIND_DOCUMENTS`](crate::KIND_DOCUMENTS).
@@ -244,14 +245,4 @@ impl SessionState {
             Arc::new(UsageByDay::on_one_day(self.updated_at, &own.models))
         })
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }

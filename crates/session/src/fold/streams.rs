@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::push_bounded;
 use crate::limits::{STATE_CLOSED_STREAMS_MAX, STATE_OPEN_STREAMS_MAX};
 use crate::{EntryId, Record};
 
@@ -84,12 +85,5 @@ impl StreamTally {
         if self.open.len() < before {
             push_bounded(&mut self.closed, entry.clone(), STATE_CLOSED_STREAMS_MAX);
         }
-    }
-}
-
-fn push_bounded(queue: &mut VecDeque<EntryId>, entry: EntryId, most: usize) {
-    queue.push_back(entry);
-    if queue.len() > most {
-        queue.pop_front();
     }
 }

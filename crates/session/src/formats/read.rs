@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::json::RawJson;
 use crate::members::{UnknownMembers, raw_members};
+use crate::text::camel_case;
 
 /// The members of an object, in their order.
 #[derive(Default)]
@@ -107,18 +108,6 @@ impl<'a> Members<'a> {
     pub(super) fn into_unknown(self) -> UnknownMembers {
         self.0.into_iter().map(|(key, value)| (key.into_owned(), value.into())).collect()
     }
-}
-
-fn camel_case(key: Cow<'_, str>) -> Cow<'_, str> {
-    let mut parts = key.split('_');
-    let (Some(first), true) = (parts.next(), key.contains('_')) else { return key };
-    let mut name = first.to_owned();
-    for part in parts {
-        let mut letters = part.chars();
-        name.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
-        name.push_str(letters.as_str());
-    }
-    name.into()
 }
 
 /// The items of a list.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::value::SeqAccessDeserializer;
+use serde::de::value::{SeqAccessDeserializer, StrDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -52,7 +52,7 @@ impl From<AgentMessage> for NewMessage {
 
 impl<'de> Deserialize<'de> for NewMessage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let draft: MessageDraft = read_draft(deserializer)?;
+        let draft: MessageDraft<true> = read_draft(deserializer)?;
         let has_timestamp = draft.timestamp.is_some();
         let message = draft.forgive().finish()?;
         Ok(Self { message, has_timestamp })
@@ -61,7 +61,7 @@ impl<'de> Deserialize<'de> for NewMessage {
 
 impl<'de> Deserialize<'de> for AgentMessage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let StrictDraft(draft) = read_draft(deserializer)?;
+        let draft: MessageDraft<false> = read_draft(deserializer)?;
         draft.finish()
     }
 }
@@ -77,9 +77,10 @@ enum RoleWord {
 
 const ROLES: &[&str] = &["user", "assistant", "function_result", "custom"];
 
-/// The members of a message of any role.
+/// The members of a message of any role. Its content may be one text only where `TAKES_TEXT`; elsewhere a text is refused
+/// where it stands, so that the error names its place.
 #[derive(Default)]
-struct MessageDraft {
+struct MessageDraft<const TAKES_TEXT: bool> {
     role: Option<RoleWord>,
     content: Option<Vec<ContentBlock>>,
     timestamp: Option<i64>,
@@ -100,7 +101,7 @@ struct MessageDraft {
     unknown: UnknownMembers,
 }
 
-impl Draft for MessageDraft {
+impl<const TAKES_TEXT: bool> Draft for MessageDraft<TAKES_TEXT> {
     const TAG: Option<&'static str> = Some("role");
     const EXPECTED: &'static str = "a message";
 
@@ -123,7 +124,10 @@ impl Draft for MessageDraft {
     fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
         use RoleWord::{Assistant, Custom, FunctionResult, System};
         match (self.role, key) {
-            (_, "content") => self.content = Some(map.next_value::<ContentOrText>()?.0),
+            (_, "content") if TAKES_TEXT => {
+                self.content = Some(map.next_value::<ContentOrText>()?.0);
+            }
+            (_, "content") => self.content = Some(map.next_value()?),
             (_, "timestamp") => self.timestamp = map.next_value()?,
             (Some(Assistant), _) => return self.read_assistant(key, map),
             (Some(FunctionResult), "function_call_id") => {
@@ -147,7 +151,7 @@ impl Draft for MessageDraft {
     }
 }
 
-impl MessageDraft {
+impl<const TAKES_TEXT: bool> MessageDraft<TAKES_TEXT> {
     fn read_assistant<'de, A: MapAccess<'de>>(
         &mut self,
         key: &str,
@@ -225,36 +229,6 @@ fn need<T, E: Error>(value: Option<T>, name: &'static str) -> Result<T, E> {
     value.ok_or_else(|| E::missing_field(name))
 }
 
-/// The members of a message whose content is a list, as the session-manager has it. A text is refused where it stands, so
-/// that the error names its place.
-#[derive(Default)]
-struct StrictDraft(MessageDraft);
-
-impl Draft for StrictDraft {
-    const TAG: Option<&'static str> = MessageDraft::TAG;
-    const EXPECTED: &'static str = MessageDraft::EXPECTED;
-
-    fn has_tag(&self) -> bool {
-        self.0.has_tag()
-    }
-
-    fn set_tag<E: Error>(&mut self, word: &str) -> Result<(), E> {
-        self.0.set_tag(word)
-    }
-
-    fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
-        if key == "content" {
-            self.0.content = Some(map.next_value()?);
-            return Ok(true);
-        }
-        self.0.read(key, map)
-    }
-
-    fn keep(&mut self, unknown: UnknownMembers) {
-        self.0.keep(unknown);
-    }
-}
-
 /// A list of blocks, or one text in place of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContentOrText(pub Vec<ContentBlock>);
@@ -283,7 +257,8 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum BlockWord {
     Text,
     Image,
@@ -291,8 +266,6 @@ enum BlockWord {
     FunctionCall,
     FunctionResult,
 }
-
-const BLOCKS: &[&str] = &["text", "image", "thinking", "function_call", "function_result"];
 
 /// The members of a block of any type.
 #[derive(Default)]
@@ -320,14 +293,7 @@ impl Draft for BlockDraft {
     }
 
     fn set_tag<E: Error>(&mut self, word: &str) -> Result<(), E> {
-        self.word = Some(match word {
-            "text" => BlockWord::Text,
-            "image" => BlockWord::Image,
-            "thinking" => BlockWord::Thinking,
-            "function_call" => BlockWord::FunctionCall,
-            "function_result" => BlockWord::FunctionResult,
-            _ => return Err(E::unknown_variant(word, BLOCKS)),
-        });
+        self.word = Some(BlockWord::deserialize(StrDeserializer::new(word))?);
         Ok(())
     }
 

@@ -2,8 +2,8 @@
 
 use bough_session::{
     Bookkeeping, BranchSummary, Compaction, ContextItem, ContextKind, ContextOutline, Entry,
-    EntryId, FORMAT_PI, ForeignBody, ModelChange, RawJson, ThinkingLevelChange, UsageByModel,
-    context_view, estimate_text_tokens,
+    EntryId, FORMAT_PI, ForeignBody, ModelChange, RawJson, UsageByModel, context_view,
+    estimate_text_tokens,
 };
 use bough_session::{EntryBody, Usage};
 
@@ -144,26 +144,6 @@ fn a_budget_never_drops_the_summary_nor_splits_a_call_from_its_result() {
     // The call does not fit, so its results go with it.
     check(&path, Some(80), &["k", "b"]);
     check(&path, Some(0), &["k"]);
-}
-
-#[test]
-fn model_and_thinking_level_are_the_last_on_the_path() {
-    let level = |id: &str, level: &str| {
-        kept(
-            id,
-            None,
-            &Bookkeeping::ThinkingLevelChange(ThinkingLevelChange { thinking_level: level.into() }),
-        )
-    };
-    let path = [
-        level("1", "low"),
-        entry("a", None, assistant("x", "m", None)),
-        level("2", "high"),
-        compaction("k", "none"),
-    ];
-    let view = context_view(&path, None);
-    assert_eq!(view.model.unwrap().model, "m");
-    assert_eq!(view.thinking_level.as_deref(), Some("high"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! Heads, depths and paths of trees, whole and damaged.
+//! Heads and depths of trees, whole and damaged.
 
 use bough_session::EntryId;
-use bough_session::tree::{Node, branch_heads, path_to};
+use bough_session::tree::{Node, branch_heads};
 
 /// Nodes given as `child` or `child<parent`.
 fn with_nodes<T>(text: &str, run: impl FnOnce(&[Node<'_>]) -> T) -> T {
@@ -41,18 +41,4 @@ fn a_damaged_tree_still_has_an_answer() {
     check("a<gone b<a", &[("b", 2, 2)]);
     check("a<b b<a c<a", &[("c", 3, 3)]);
     check("a<a", &[]);
-}
-
-#[test]
-fn a_path_ends_where_parents_repeat() {
-    let path = |nodes: &str, leaf: &str| {
-        with_nodes(nodes, |nodes| {
-            let find = |id: &EntryId| nodes.iter().find(|node| node.id == id);
-            let leaf = find(&EntryId::from_stored(leaf)).unwrap().id;
-            let path = path_to(leaf, |id| find(id).and_then(|node| node.parent));
-            path.iter().map(|id| id.as_str().to_owned()).collect::<Vec<_>>()
-        })
-    };
-    assert_eq!(path("a b<a c<b", "c"), ["a", "b", "c"]);
-    assert_eq!(path("a<b b<a", "a"), ["b", "a"]);
 }

@@ -1,6 +1,7 @@
 use std::collections::{HashMap, HashSet};
 
-use bough_service::api::{LoopContinuation, LoopState, LoopSummary};
+use bough_service::api::{LoopContinuation, LoopSummary};
+use bough_session::LoopPhase;
 
 use crate::text::{clean_line, count};
 
@@ -57,11 +58,11 @@ fn goes_on(one: &LoopSummary) -> bool {
 
 fn add(session: &str, one: &LoopSummary, depth: usize, lines: &mut Vec<OutlineLine>) {
     let (mark, status) = match one.status {
-        LoopState::Running => ("▶", "running"),
-        LoopState::Completed => ("✓", "completed"),
-        LoopState::Pending => ("…", "pending"),
-        LoopState::Rejected => ("✗", "rejected"),
-        LoopState::Aborted => ("✗", "aborted"),
+        LoopPhase::Running => ("▶", "running"),
+        LoopPhase::Completed => ("✓", "completed"),
+        LoopPhase::Pending => ("…", "pending"),
+        LoopPhase::Rejected => ("✗", "rejected"),
+        LoopPhase::Aborted => ("✗", "aborted"),
     };
     let turns = count(one.turns.len() as u64, "turn", "turns");
     let mut text = format!("{mark} {} · {status} · {turns}", short(session, &one.loop_id));

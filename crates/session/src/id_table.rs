@@ -1,18 +1,18 @@
 //! Ids by number, each stored once.
 //!
-//! A session of a million entries has a million ids, and each of them is looked up when a line names its parent. As
-//! texts of their own in a map they take more memory than anything else that is kept of a file.
+//! A session of a million entries has a million ids, which are looked up more than anything else. As texts of their own in a
+//! map they take more memory than all else that is kept of a file, and each look-up touches another page of it.
 
 use std::hash::{BuildHasher as _, RandomState};
 
 use hashbrown::HashTable;
 
 /// The number of an id, in the order in which the ids came.
-pub(crate) type IdNumber = u32;
+pub type IdNumber = u32;
 
 /// Ids by number, and numbers by id.
-#[derive(Debug, Default)]
-pub(crate) struct IdTable {
+#[derive(Clone, Debug, Default)]
+pub struct IdTable {
     /// All ids, one behind the other.
     text: String,
     /// Where each of them ends.
@@ -23,13 +23,14 @@ pub(crate) struct IdTable {
 
 impl IdTable {
     /// The number of an id that came before.
-    pub(crate) fn find(&self, id: &str) -> Option<IdNumber> {
+    #[must_use]
+    pub fn find(&self, id: &str) -> Option<IdNumber> {
         let is_it = |number: &IdNumber| self.get(*number) == Some(id);
         self.numbers.find(self.hasher.hash_one(id), is_it).copied()
     }
 
     /// The number of an id, a new one if it did not come before.
-    pub(crate) fn add(&mut self, id: &str) -> IdNumber {
+    pub fn add(&mut self, id: &str) -> IdNumber {
         let hash = self.hasher.hash_one(id);
         let is_it = |number: &IdNumber| self.get(*number) == Some(id);
         if let Some(number) = self.numbers.find(hash, is_it) {
@@ -46,7 +47,8 @@ impl IdTable {
     }
 
     /// The id of a number.
-    pub(crate) fn get(&self, number: IdNumber) -> Option<&str> {
+    #[must_use]
+    pub fn get(&self, number: IdNumber) -> Option<&str> {
         text_of(&self.text, &self.ends, number)
     }
 }
