@@ -113,12 +113,17 @@ impl Streams {
     /// The records that put together all streams, in the order of their last steps.
     ///
     /// All of them, so that no step lies before a record and is put together after it. In that order, so that a reader that
-    /// has the steps up to one of them has the first of the records, and not the rest. The streams are followed on:
-    /// until the records are durable, reading does not show where their messages are.
-    pub(super) fn settle_all(&mut self) -> Vec<NewRecord> {
-        let mut streams: Vec<&mut Stream> = self.open.values_mut().collect();
+    /// has the steps up to one of them has the first of the records, and not the rest.
+    pub(super) fn joined(&self) -> Vec<NewRecord> {
+        let mut streams: Vec<&Stream> = self.open.values().collect();
         streams.sort_by_key(|stream| stream.last_number);
-        streams.into_iter().filter_map(Stream::settle).collect()
+        streams.into_iter().filter_map(Stream::joined).collect()
+    }
+
+    /// Notes that the log took these records. The streams are followed on: until the records are durable, reading does not
+    /// show where their messages are.
+    pub(super) fn note_joined(&mut self) {
+        self.open.values_mut().for_each(Stream::note_joined);
     }
 }
 
@@ -134,11 +139,16 @@ impl Stream {
         self.base.revision == self.current.revision
     }
 
-    fn settle(&mut self) -> Option<NewRecord> {
-        let revision = settle(&self.base, &self.current, self.origin.take())?;
-        self.base.clone_from(&self.current);
-        self.bytes = 0;
+    fn joined(&self) -> Option<NewRecord> {
+        let revision = settle(&self.base, &self.current, self.origin.clone())?;
         Some(Record::Revision(revision).at(self.last_at_ms))
+    }
+
+    fn note_joined(&mut self) {
+        if !self.is_settled() {
+            self.base.clone_from(&self.current);
+            (self.origin, self.bytes) = (None, 0);
+        }
     }
 }
 
@@ -174,7 +184,8 @@ mod tests {
         }
         assert!(!streams.have_rested(seconds(4)));
         assert!(streams.have_rested(seconds(5)));
-        assert_eq!(streams.settle_all().len(), 2);
+        assert_eq!(streams.joined().len(), 2);
+        streams.note_joined();
         assert!(!streams.have_rested(seconds(9)));
     }
 }

@@ -54,7 +54,7 @@ impl Shared {
         self.of_this_opening(session, &mut writes);
         self.follow_streams(session, &mut writes)?;
         let last_step = writes.streams.last_step();
-        let settled = writes.streams.settle_all();
+        let settled = writes.streams.joined();
         self.check_revisions(session, &settled, &records)?;
         for new in &records {
             if let Record::Revision(revision) = new.record.known() {
@@ -232,7 +232,7 @@ impl Shared {
         delta: &Delta,
     ) -> Result<Appended, StoreError> {
         self.follow_streams(session, writes)?;
-        let settled = writes.streams.settle_all();
+        let settled = writes.streams.joined();
         // It is refused here if it does not fit what the message says.
         writes.streams.take(delta, self.platform.clock.monotonic())?;
         writes.streams.forget(&delta.entry_id);
@@ -293,7 +293,7 @@ impl Shared {
         writes: &mut WriteState,
     ) -> Result<(), StoreError> {
         self.follow_streams(session, writes)?;
-        let settled = writes.streams.settle_all();
+        let settled = writes.streams.joined();
         if !settled.is_empty() {
             drop(self.accept(session, writes, &settled)?);
         }
@@ -312,6 +312,8 @@ impl Shared {
         Ok(self.announce_when_durable(session, &pending, 0))
     }
 
+    /// Passes a batch to the log. It begins with the records that put together the open streams; these change only once the log
+    /// took it.
     fn enqueue(
         &self,
         session: &SessionId,
@@ -319,10 +321,12 @@ impl Shared {
         expected: log::Expected,
         batch: &log::Batch<'_, SessionState>,
     ) -> Result<log::Pending<SessionState>, StoreError> {
-        self.log
-            .enqueue(session.as_str(), expected, batch)
-            .inspect_err(|_| writes.streams = Streams::default())
-            .of(session)
+        let pending = self.log.enqueue(session.as_str(), expected, batch);
+        match &pending {
+            Ok(_) => writes.streams.note_joined(),
+            Err(_) => writes.streams = Streams::default(),
+        }
+        pending.of(session)
     }
 
     /// Announces a write when it is durable, in order. `step` is the last step that it adds or puts together, or 0.
