@@ -53,7 +53,7 @@ fn step(revision: u64, text: &str) -> Delta {
     }
 }
 
-/// Closes the log of the session, as happens to the one that rests longest when many are open.
+/// Closes the log of the session, as happens to the one that is idle longest when many are open.
 fn make_room(store: &NativeStore) {
     store.shared.log.close("s").unwrap();
 }
