@@ -61,7 +61,7 @@ impl V1Index {
 
     /// Says whose records these are; the file says it in its first line.
     pub(crate) fn name(&mut self, session: &SessionId) {
-        self.state.session_id = session.clone();
+        self.state.meta.session_id = session.clone();
     }
 
     /// Where the session ends. No two files are read under one incarnation, so that the number says enough.
@@ -171,7 +171,7 @@ impl V1Index {
 
     pub(crate) fn records(&self, live: &LiveV1, query: &RecordQuery) -> Answer<RecordPage> {
         if query.incarnation.is_some_and(|asked| asked != self.incarnation) {
-            return Err(StoreError::NotFound { session: self.state.session_id.clone() });
+            return Err(StoreError::NotFound { session: self.state.meta.session_id.clone() });
         }
         let after = query.after.seq.saturating_add(1);
         let numbers: Box<dyn Iterator<Item = u64> + '_> = match &query.filter {

@@ -122,14 +122,15 @@ impl Document {
     pub fn of_session(state: &SessionState) -> Self {
         // The time of its last change moves with every entry, so it would make every document
         // differ.
-        let mut document = Self { at_ms: state.created_at, ..Self::default() };
-        document.add(FieldKind::Title, &state.title);
+        let mut document = Self { at_ms: state.meta.created_at, ..Self::default() };
+        document.add(FieldKind::Title, &state.meta.title);
         document.add(FieldKind::Title, state.name.as_deref().unwrap_or_default());
-        document.add(FieldKind::About, &state.description);
+        document.add(FieldKind::About, &state.meta.description);
         document.add(FieldKind::About, state.task_name.as_deref().unwrap_or_default());
-        document.add(FieldKind::About, project_of(state.metadata.as_ref()).unwrap_or_default());
-        document.add(FieldKind::Error, state.status_reason.as_deref().unwrap_or_default());
-        document.agent = state.metadata.as_ref().and_then(agent_of);
+        document
+            .add(FieldKind::About, project_of(state.meta.metadata.as_ref()).unwrap_or_default());
+        document.add(FieldKind::Error, state.meta.status_reason.as_deref().unwrap_or_default());
+        document.agent = state.meta.metadata.as_ref().and_then(agent_of);
         document
     }
 

@@ -60,5 +60,5 @@ impl Runtime {
 /// Whether a session exists for a caller.
 pub(crate) fn is_visible(scope: &Scope, state: &SessionState) -> bool {
     // A session of another kind is no conversation: the functions of its kind read it.
-    !state.deleted && state.kind.is_none() && scope.sees(state.metadata.as_ref())
+    !state.deleted && state.kind.is_none() && scope.sees(state.meta.metadata.as_ref())
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::usage::UsageByModel;
-use crate::{JsonMap, SessionId};
+use crate::{JsonMap, MetaChange, SessionId};
 
 /// A session's own record, as the API shows it and the files hold it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +32,58 @@ pub struct SessionMeta {
     pub updated_at: i64,
     /// How many entries are messages.
     pub message_count: u64,
+}
+
+impl SessionMeta {
+    /// A session before its first record.
+    #[must_use]
+    pub const fn new(session_id: SessionId) -> Self {
+        Self {
+            session_id,
+            title: String::new(),
+            description: String::new(),
+            status: SessionStatus::Idle,
+            status_reason: None,
+            metadata: None,
+            forked_from: None,
+            created_at: 0,
+            updated_at: 0,
+            message_count: 0,
+        }
+    }
+
+    /// Applies a change that was recorded at `at_ms`. Whoever shows a session at some record folds its changes with this.
+    pub fn apply(&mut self, change: &MetaChange, at_ms: i64) {
+        if let Some(title) = &change.title {
+            self.title.clone_from(title);
+        }
+        if let Some(description) = &change.description {
+            self.description.clone_from(description);
+        }
+        if change.metadata.is_some() {
+            self.metadata.clone_from(&change.metadata);
+        }
+        if let Some(status) = &change.status {
+            self.status = status.status;
+            self.status_reason = status.kept_reason().cloned();
+        }
+        if change.forked_from.is_some() {
+            self.forked_from.clone_from(&change.forked_from);
+        }
+        if let Some(created_at) = change.created_at {
+            self.created_at = created_at;
+        }
+        if let Some(updated_at) = change.updated_at {
+            self.updated_at = updated_at;
+        } else if change.is_activity() {
+            self.touch(at_ms);
+        }
+    }
+
+    /// Notes activity, such as a record or a step of a stream.
+    pub fn touch(&mut self, at_ms: i64) {
+        self.updated_at = self.updated_at.max(at_ms);
+    }
 }
 
 /// What a session is doing.

@@ -126,6 +126,14 @@ pub struct StatusChange {
     pub reason: Option<String>,
 }
 
+impl StatusChange {
+    /// The reason, if it is kept.
+    #[must_use]
+    pub fn kept_reason(&self) -> Option<&String> {
+        self.reason.as_ref().filter(|_| self.status == SessionStatus::Error)
+    }
+}
+
 /// An entry is hidden. The record has what the fold needs of the entry, so that it need not be
 /// looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]

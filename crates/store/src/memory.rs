@@ -438,12 +438,12 @@ impl Slots {
 
 impl Trash {
     fn is_of(&self, session: &SessionId, incarnation: Incarnation) -> bool {
-        self.image.incarnation == incarnation && self.image.state.session_id == *session
+        self.image.incarnation == incarnation && self.image.state.meta.session_id == *session
     }
 
     fn shown(&self) -> Trashed {
         Trashed {
-            session_id: self.image.state.session_id.clone(),
+            session_id: self.image.state.meta.session_id.clone(),
             incarnation: self.image.incarnation,
             deleted_at: Some(self.deleted_at),
             state: self.image.state.clone(),

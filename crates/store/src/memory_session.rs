@@ -313,7 +313,7 @@ impl MemorySession {
 
     /// The ids from a leaf to its root.
     fn walk<'a>(&'a self, leaf: &'a EntryId) -> Result<Vec<&'a EntryId>, StoreError> {
-        let place = || format!("session {}", self.state.session_id);
+        let place = || format!("session {}", self.state.meta.session_id);
         let mut seen = HashSet::new();
         let mut path = Vec::new();
         let mut next = Some(leaf);

@@ -22,7 +22,7 @@ impl Backend {
         let snapshot = self.reads().state(session).await;
         let snapshot = absent_is_none(snapshot.map_err(store_failed))?;
         Ok(snapshot.map(|snapshot| Summary {
-            meta: snapshot.state.meta(),
+            meta: snapshot.state.meta.clone(),
             details: snapshot.state.details(),
             active_leaf: snapshot.state.leaf.clone(),
             file: None,

@@ -38,7 +38,7 @@ pub(super) async fn document(
 ) -> Result<Exported> {
     let state = snapshot(store, session).await?.state;
     write!(out, "{{\"format\":\"{DOCUMENT}\",\"session\":")?;
-    put(out, &state.meta())?;
+    put(out, &state.meta)?;
     out.write_all(b",\"details\":")?;
     put(out, &state.details())?;
     out.write_all(b",\"leaf\":")?;

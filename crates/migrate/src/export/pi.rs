@@ -250,7 +250,7 @@ impl PiFile<'_> {
             }
             next = path.next().await?;
         }
-        for line in labels.lines(leaf, self.state.updated_at) {
+        for line in labels.lines(leaf, self.state.meta.updated_at) {
             sink(line.as_bytes())?;
             written.entries += 1;
         }
@@ -273,13 +273,13 @@ impl PiFile<'_> {
     }
 
     fn new_header(&self) -> String {
-        let known = self.state.metadata.as_ref().and_then(|metadata| metadata.get("cwd"));
+        let known = self.state.meta.metadata.as_ref().and_then(|metadata| metadata.get("cwd"));
         let cwd = known.and_then(Value::as_str).or(self.options.cwd.as_deref()).unwrap_or("/");
         json!({
             "type": "session",
             "version": CURRENT_VERSION,
             "id": self.session,
-            "timestamp": format_iso(self.state.created_at),
+            "timestamp": format_iso(self.state.meta.created_at),
             "cwd": cwd,
         })
         .to_string()
@@ -291,10 +291,10 @@ impl PiFile<'_> {
         if self.facts.version < 2 && self.facts.fits_version {
             return None;
         }
-        let titled = !self.state.title.is_empty()
-            && self.state.name.as_deref() != Some(self.state.title.as_str());
+        let titled = !self.state.meta.title.is_empty()
+            && self.state.name.as_deref() != Some(self.state.meta.title.as_str());
         let (kind, words) = if titled {
-            ("session_info", json!({ "name": self.state.title }))
+            ("session_info", json!({ "name": self.state.meta.title }))
         } else if self.state.leaf != self.facts.last {
             ("custom", json!({ "customType": LEAF_TYPE, "data": {} }))
         } else {
@@ -303,7 +303,7 @@ impl PiFile<'_> {
         let id = format!("bough-{}", self.state.seq);
         let parent = self.state.leaf.as_ref().map(|leaf| self.file_name_of(leaf).to_owned());
         let identity = Some((id.as_str(), parent.as_deref()));
-        Some(pi_line::plain_line(kind, identity, self.state.updated_at, words))
+        Some(pi_line::plain_line(kind, identity, self.state.meta.updated_at, words))
     }
 }
 

@@ -79,18 +79,18 @@ async fn branch(
 }
 
 fn title(state: &SessionState) -> String {
-    let named = [Some(&state.title), state.name.as_ref(), state.preview.as_ref()];
+    let named = [Some(&state.meta.title), state.name.as_ref(), state.preview.as_ref()];
     let name = named.into_iter().flatten().find(|name| !name.is_empty());
     let name = name.map_or("Session", String::as_str);
     let mut text = format!("# {}\n\n", inline(name));
-    let _ = writeln!(text, "- session: {}", inline(state.session_id.as_str()));
-    let _ = writeln!(text, "- begun: {}", format_iso(state.created_at));
-    let _ = writeln!(text, "- last changed: {}", format_iso(state.updated_at));
-    let cwd = state.metadata.as_ref().and_then(|metadata| metadata.get("cwd"));
+    let _ = writeln!(text, "- session: {}", inline(state.meta.session_id.as_str()));
+    let _ = writeln!(text, "- begun: {}", format_iso(state.meta.created_at));
+    let _ = writeln!(text, "- last changed: {}", format_iso(state.meta.updated_at));
+    let cwd = state.meta.metadata.as_ref().and_then(|metadata| metadata.get("cwd"));
     if let Some(cwd) = cwd.and_then(Value::as_str) {
         let _ = writeln!(text, "- directory: {}", inline(cwd));
     }
-    let _ = writeln!(text, "- messages: {}", state.message_count);
+    let _ = writeln!(text, "- messages: {}", state.meta.message_count);
     text
 }
 

@@ -32,14 +32,14 @@ impl OwnRecord {
 
     /// The title, where it is another than it was. A V1 file can say it.
     pub(crate) fn new_title(&self) -> Option<String> {
-        Some(&self.now.title).filter(|title| **title != self.migrated.title).cloned()
+        Some(&self.now.meta.title).filter(|title| **title != self.migrated.meta.title).cloned()
     }
 
     /// How many of the other fields are not what they were.
     pub(crate) fn lost(&self) -> u64 {
         let (old, new) = (&self.migrated, &self.now);
-        u64::from(old.description != new.description)
-            + u64::from(old.metadata != new.metadata)
+        u64::from(old.meta.description != new.meta.description)
+            + u64::from(old.meta.metadata != new.meta.metadata)
             + u64::from(old.archived != new.archived)
             + u64::from(old.task_name != new.task_name)
     }

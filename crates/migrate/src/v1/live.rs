@@ -118,7 +118,7 @@ impl LiveV1 {
             state.apply(&taken.new.record, state.seq + 1, taken.new.at_ms);
         })?;
         live.require_session()?;
-        state.session_id = live.session_id;
+        state.meta.session_id = live.session_id;
         Ok(state)
     }
 

@@ -327,7 +327,7 @@ async fn a_database_written_from_a_session_is_one_that_is_read_back() {
     let disk = SimDisk::new();
     disk.plant(&path("v1/s.sqlite"), &out).unwrap();
     let live = migrator(&disk, inline(), 1).open_file("v1/s.sqlite").unwrap();
-    assert_eq!(LiveV1::fold(live.file().clone()).unwrap().message_count, 4);
+    assert_eq!(LiveV1::fold(live.file().clone()).unwrap().meta.message_count, 4);
     assert_eq!(live.leaf().unwrap().as_str(), "e");
 }
 
@@ -347,7 +347,7 @@ async fn the_native_store_serves_what_was_migrated_on_a_real_disk() {
     let store = NativeStore::open(platform, data, NativeOptions::default()).await.unwrap();
     assert_eq!(whole(&store, "s", ExportFormat::Pi).await, sample("s").as_bytes());
     let state = store.state(&SessionId::from_stored("s")).await.unwrap().unwrap().state;
-    assert_eq!(state.message_count, 4);
+    assert_eq!(state.meta.message_count, 4);
     store.close().await.unwrap();
     let back = migrator.rollback(&session_s(), &bough_migrate::RollbackOptions::default()).unwrap();
     assert!(back.address.ends_with(name));

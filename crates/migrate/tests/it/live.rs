@@ -34,7 +34,7 @@ fn it_says_what_the_file_says() {
     let live = open(&migrator);
     assert_eq!(live.session_id().as_str(), "s");
     assert_eq!(live.leaf().unwrap().as_str(), "e");
-    assert_eq!(fold(&live).message_count, 4);
+    assert_eq!(fold(&live).meta.message_count, 4);
     assert_eq!(live.header().unwrap().version, 3);
     assert!(live.contains(&EntryId::from_stored("b")));
 }

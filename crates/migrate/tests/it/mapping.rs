@@ -94,9 +94,9 @@ fn the_fold_reads_a_pi_session() {
     assert_eq!(state.name.as_deref(), Some("Refactor"));
     assert_eq!(state.preview.as_deref(), Some("hello there"));
     assert_eq!(state.labels.get(&EntryId::from_stored("a")), Some("start"));
-    assert_eq!((state.entry_count, state.message_count), (3, 1));
-    assert_eq!(state.created_at, 1_733_234_400_000);
-    assert_eq!(state.updated_at, 1_733_241_600_000);
+    assert_eq!((state.entry_count, state.meta.message_count), (3, 1));
+    assert_eq!(state.meta.created_at, 1_733_234_400_000);
+    assert_eq!(state.meta.updated_at, 1_733_241_600_000);
     assert_eq!(state.leaf, Some(EntryId::from_stored("c")));
 }
 

@@ -79,7 +79,7 @@ async fn a_file_is_read_once_for_all_who_ask_at_the_same_time() {
     });
     for caller in callers.collect::<Vec<_>>() {
         let found = caller.await.unwrap().unwrap().unwrap();
-        assert_eq!(found.state.message_count, MESSAGES as u64);
+        assert_eq!(found.state.meta.message_count, MESSAGES as u64);
     }
     served.check_read_once();
     served.store.close().await.unwrap();
@@ -102,7 +102,7 @@ async fn a_caller_that_gives_up_leaves_the_file_open_for_the_next() {
     }
     gave_up.send(()).unwrap();
     let found = served.store.state(&session).await.unwrap().unwrap();
-    assert_eq!(found.state.message_count, MESSAGES as u64);
+    assert_eq!(found.state.meta.message_count, MESSAGES as u64);
     served.check_read_once();
     served.store.close().await.unwrap();
 }

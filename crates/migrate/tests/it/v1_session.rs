@@ -45,7 +45,7 @@ async fn reads_are_answered_from_the_file() {
     let heads = store.branch_heads(&session(), None, 10).await.unwrap();
     assert_eq!(heads.len(), 2);
     let snapshot = store.state(&session()).await.unwrap().unwrap();
-    assert_eq!(snapshot.state.meta().message_count, 4);
+    assert_eq!(snapshot.state.meta.message_count, 4);
     let mut out = Vec::new();
     let options = ExportOptions::whole(ExportFormat::Pi);
     export(&store, &session(), &options, &mut out).await.unwrap();

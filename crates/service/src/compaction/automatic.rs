@@ -138,7 +138,7 @@ async fn is_between_turns(
     let state = found.state;
     let settings = service.settings().compaction;
     let may_be_due = settings.enabled && settings.windows.of_session(&state.details()).is_some();
-    if state.status == SessionStatus::Working || !may_be_due || state.leaf.is_none() {
+    if state.meta.status == SessionStatus::Working || !may_be_due || state.leaf.is_none() {
         return Ok(false);
     }
     let mut walk =

@@ -121,7 +121,7 @@ async fn append_note(
     note: &Bookkeeping,
 ) -> Result<EntryId, ServiceError> {
     let request = AppendRequest {
-        session_id: state.session_id.clone(),
+        session_id: state.meta.session_id.clone(),
         entry_id: None,
         parent_id: None,
         message: None,
@@ -139,7 +139,7 @@ async fn move_leaf(
     state: &SessionState,
     to: Option<EntryId>,
 ) -> Result<(), ServiceError> {
-    let (session_id, expected_leaf) = (state.session_id.clone(), Some(leaf_of(state)));
+    let (session_id, expected_leaf) = (state.meta.session_id.clone(), Some(leaf_of(state)));
     match to {
         Some(entry_id) => {
             let request = SetActiveLeafRequest { session_id, entry_id, expected_leaf };
@@ -165,7 +165,7 @@ async fn remove_blocks(
     loop_id: &str,
 ) -> Result<Vec<String>, ServiceError> {
     let (runtime, now_ms) = (service.runtime(), service.now_ms());
-    let undone = runtime.recorded.read(&*runtime.store, &state.session_id, |session| {
+    let undone = runtime.recorded.read(&*runtime.store, &state.meta.session_id, |session| {
         session.map(|session| undo_blocks(session, loop_id, now_ms)).unwrap_or_default()
     });
     let (loops, records): (Vec<String>, Vec<NewRecord>) = undone.await?.into_iter().unzip();
@@ -183,7 +183,7 @@ async fn append_blocks(
     records: Vec<NewRecord>,
 ) -> Result<(), ServiceError> {
     let (runtime, expected) = (service.runtime(), service.expected_incarnation());
-    let (scope, session, leaf) = (scope.clone(), state.session_id.clone(), leaf_of(state));
+    let (scope, session, leaf) = (scope.clone(), state.meta.session_id.clone(), leaf_of(state));
     let sink = RecordingSink::new(service, &scope);
     run_to_completion(async move {
         // While a session is being recorded, its recorder owns it and would overwrite the block.

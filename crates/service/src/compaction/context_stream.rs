@@ -87,7 +87,7 @@ impl ContextStream {
         let mut items = self.outline.first_items();
         let begin = self.outline.begin().cloned();
         if let Some(begin) = &begin
-            && let Some(stored) = self.store.entry(&self.state.session_id, begin).await?
+            && let Some(stored) = self.store.entry(&self.state.meta.session_id, begin).await?
         {
             items.extend(self.outline.item(&stored.entry));
         }
@@ -99,7 +99,7 @@ impl ContextStream {
         &mut self,
         after: Option<EntryId>,
     ) -> Result<Option<Vec<ContextItem>>, ServiceError> {
-        let walk = Walk::new(&*self.store, &self.state.session_id, Direction::OldestFirst);
+        let walk = Walk::new(&*self.store, &self.state.meta.session_id, Direction::OldestFirst);
         let mut walk = walk.ending_at(self.leaf.clone()).with_hidden().after(after);
         let Some(entries) = walk.next(SCAN_ENTRIES).await? else { return Ok(None) };
         if !walk.has_ended() {

@@ -128,7 +128,7 @@ impl<'a> Planner<'a> {
     ) -> Result<PathRead, ServiceError> {
         let mut path: Vec<PathItem> = Vec::new();
         let Some(leaf) = self.state.leaf.clone() else { return Ok(PathRead::Entries(path)) };
-        let (store, session) = (&*self.runtime.store, &self.state.session_id);
+        let (store, session) = (&*self.runtime.store, &self.state.meta.session_id);
         let walk = Walk::new(store, session, Direction::NewestFirst).with_hidden();
         let mut walk = walk.ending_at(Some(leaf));
         let mut first_kept = None;
@@ -155,7 +155,7 @@ impl<'a> Planner<'a> {
         loop_id: &str,
         only_if_due: bool,
     ) -> Result<Result<Planned, Nothing>, ServiceError> {
-        let (store, session) = (&*self.runtime.store, &self.state.session_id);
+        let (store, session) = (&*self.runtime.store, &self.state.meta.session_id);
         let path = LoopPath::read(store, session, self.state.leaf.clone()).await?;
         let recorded = &self.runtime.recorded;
         let tokens = recorded.read(store, session, |session| session.map(|now| path.tokens(now)));
@@ -186,7 +186,7 @@ impl<'a> Planner<'a> {
         }
         let entries = newest_first.iter().map(|stored| &stored.entry);
         let Some(loop_id) = loop_of_newest(entries) else { return Ok(None) };
-        let (store, session) = (&*self.runtime.store, &self.state.session_id);
+        let (store, session) = (&*self.runtime.store, &self.state.meta.session_id);
         let is_known = self.runtime.recorded.read(store, session, |session| {
             session.is_some_and(|session| session.get_loop(loop_id).is_some())
         });
@@ -202,7 +202,7 @@ impl<'a> Planner<'a> {
         let mut answer = CompactionResponse {
             window: self.window,
             active_leaf: self.state.leaf.clone(),
-            ..CompactionResponse::of_session(&self.state.session_id)
+            ..CompactionResponse::of_session(&self.state.meta.session_id)
         };
         match planned {
             Ok(Planned::Path { path, plan }) => describe_path(&mut answer, path, plan, summary),

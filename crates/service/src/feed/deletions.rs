@@ -69,9 +69,9 @@ impl Deletions {
 impl Deletion {
     fn of(trashed: &Trashed) -> Self {
         Self {
-            deleted_at: trashed.deleted_at.unwrap_or(trashed.state.updated_at),
+            deleted_at: trashed.deleted_at.unwrap_or(trashed.state.meta.updated_at),
             seq: Some(trashed.state.seq + u64::from(!trashed.state.deleted)),
-            metadata: trashed.state.metadata.clone().map(Arc::new),
+            metadata: trashed.state.meta.metadata.clone().map(Arc::new),
         }
     }
 

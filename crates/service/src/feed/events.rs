@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use bough_session::{
-    AgentMessage, Canonical, CustomPayload, Entry, EntryId, JsonMap, SessionId, SessionStatus,
+    AgentMessage, Canonical, CustomPayload, Entry, EntryId, JsonMap, SessionId, SessionMeta,
+    SessionStatus,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,19 @@ pub struct CreatedEvent {
     pub forked_from: Option<SessionId>,
     /// When it was created, milliseconds since epoch.
     pub created_at: i64,
+}
+
+impl CreatedEvent {
+    pub(super) fn of(meta: &SessionMeta) -> Self {
+        Self {
+            session_id: meta.session_id.clone(),
+            title: meta.title.clone(),
+            description: meta.description.clone(),
+            status: meta.status,
+            forked_from: meta.forked_from.clone(),
+            created_at: meta.created_at,
+        }
+    }
 }
 
 /// An entry was appended: exactly one of `message` and `custom`.

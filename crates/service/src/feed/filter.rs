@@ -21,7 +21,7 @@ pub struct EventFilter {
     pub metadata: JsonMap,
 }
 
-/// A filter that was refused, in the words that callers of the original know.
+/// A filter that was refused, in the words that callers of session-manager know.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid {kind} config: {detail}")]
 pub struct FilterError {

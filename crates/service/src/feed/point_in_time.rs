@@ -1,9 +1,9 @@
 //! A projector for a reader that begins in the middle: the session as it was there.
 
-use bough_session::{Incarnation, MetaChange, Record, SessionId, StreamTally};
+use bough_session::{Incarnation, MetaChange, Record, SessionId, SessionMeta, StreamTally};
 use bough_store::{Position, Store, StoreError, StoreExt, StoredRecord};
 
-use super::projector::{EventProjector, SessionFields};
+use super::projector::EventProjector;
 use crate::limits::{FEED_LOOK_BACK_READS_MAX, FEED_LOOK_BACK_RECORDS, FEED_RECORDS_PER_READ};
 
 /// A projector for reading after a position; `None` when nothing is known of that incarnation any more.
@@ -20,21 +20,23 @@ pub(super) async fn projector_at(
     }
     let fields = match fields_before(store, session, incarnation, from).await? {
         Some(fields) => Some(fields),
-        None => store.state_at(session, incarnation, from.seq).await?.map(|state| {
-            // A store may leave out the records that end streams, so its state may show messages as streaming that do not.
-            SessionFields { streams: StreamTally::default(), ..SessionFields::of(&state) }
-        }),
+        // A store may leave out the records that end streams, so its state may show messages as streaming that do not.
+        None => store
+            .state_at(session, incarnation, from.seq)
+            .await?
+            .map(|state| (state.meta, StreamTally::default())),
     };
-    Ok(fields.map(|fields| EventProjector::with(session.clone(), incarnation, fields)))
+    Ok(fields.map(|(meta, streams)| EventProjector::with(incarnation, meta, streams)))
 }
 
-/// The fields of a session at a position, if little happened since, and those that changed were set shortly before.
+/// The fields of a session at a position, and its streams there, if little happened since, and the fields that changed were
+/// set shortly before.
 async fn fields_before(
     store: &dyn Store,
     session: &SessionId,
     incarnation: Incarnation,
     from: Position,
-) -> Result<Option<SessionFields>, StoreError> {
+) -> Result<Option<(SessionMeta, StreamTally)>, StoreError> {
     let now = store.state(session).await?.filter(|now| now.head.incarnation == incarnation);
     let Some(now) = now else { return Ok(None) };
     let more = now.head.seq.saturating_sub(from.seq);
@@ -54,12 +56,12 @@ async fn fields_before(
     if since.len() as u64 != more || has_first {
         return Ok(None);
     }
-    let mut fields = SessionFields::of(&now.state);
-    since.iter().rev().for_each(|stored| fields.streams.revert(&stored.record));
+    let (mut meta, mut streams) = (now.state.meta.clone(), now.state.streams.clone());
+    since.iter().rev().for_each(|stored| streams.revert(&stored.record));
     let earlier = look_back(store, (session, incarnation), from.seq, &changed).await?;
     Ok(earlier.map(|earlier| {
-        fields.own = take_back(fields.own, &changed, earlier);
-        fields
+        take_back(&mut meta, &changed, &earlier);
+        (meta, streams)
     }))
 }
 
@@ -100,18 +102,21 @@ const fn has_all(earlier: &MetaChange, changed: &MetaChange) -> bool {
         && (earlier.status.is_some() || changed.status.is_none())
 }
 
-/// The fields before a change, of which the earlier values are known.
-fn take_back(now: MetaChange, changed: &MetaChange, earlier: MetaChange) -> MetaChange {
-    fn before<T>(now: Option<T>, changed: &Option<T>, earlier: Option<T>) -> Option<T> {
-        if changed.is_some() { earlier } else { now }
+/// Takes back a change; `earlier` has the values before it. A field that it does not have had not been set.
+fn take_back(meta: &mut SessionMeta, changed: &MetaChange, earlier: &MetaChange) {
+    if changed.title.is_some() {
+        meta.title.clear();
     }
-    MetaChange {
-        title: before(now.title, &changed.title, earlier.title),
-        description: before(now.description, &changed.description, earlier.description),
-        metadata: before(now.metadata, &changed.metadata, earlier.metadata),
-        status: before(now.status, &changed.status, earlier.status),
-        ..now
+    if changed.description.is_some() {
+        meta.description.clear();
     }
+    if changed.metadata.is_some() {
+        meta.metadata = None;
+    }
+    if changed.status.is_some() {
+        (meta.status, meta.status_reason) = Default::default();
+    }
+    meta.apply(earlier, meta.updated_at);
 }
 
 fn meta_change(stored: &StoredRecord) -> Option<&MetaChange> {

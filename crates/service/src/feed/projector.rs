@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bough_session::{
     Bookkeeping, ContentBlock, Entry, EntryId, Incarnation, JsonMap, LoopEvent, MetaChange, Record,
-    Removal, Revision, SessionId, SessionState, SessionStatus, StreamTally,
+    Removal, Revision, SessionId, SessionMeta, SessionStatus, StreamTally,
 };
 use bough_store::{Steps, StoredEntry, StoredRecord};
 
@@ -25,9 +25,12 @@ use crate::recent_map::RecentMap;
 /// It knows the fields of the session as of the last record, and a message as of the revision before the present one:
 /// an event shows the session as it was at the event's position.
 pub(super) struct EventProjector {
-    session: SessionId,
     incarnation: Incarnation,
-    fields: SessionFields,
+    /// The session's own fields, without its number of messages, which no event shows.
+    meta: SessionMeta,
+    /// Which messages stream.
+    streams: StreamTally,
+    /// The metadata once more, to be shared by the events.
     metadata: Option<Arc<JsonMap>>,
     /// Messages as of the last projected revision, so that each step can be shown whole, and the records that added
     /// them.
@@ -37,38 +40,6 @@ pub(super) struct EventProjector {
     has_begun: bool,
     /// While the copies of a fork are read: the one event that they have, which comes at their end.
     copying: Option<CreatedEvent>,
-}
-
-/// What events show of a session beside what happened.
-#[derive(Default)]
-pub(super) struct SessionFields {
-    /// The fields that its records set, as one change.
-    pub(super) own: MetaChange,
-    /// Which messages stream.
-    pub(super) streams: StreamTally,
-}
-
-impl SessionFields {
-    /// Those of a state.
-    pub(super) fn of(state: &SessionState) -> Self {
-        Self { own: state.meta().into(), streams: state.streams.clone() }
-    }
-
-    fn status(&self) -> SessionStatus {
-        self.own.status.as_ref().map(|change| change.status).unwrap_or_default()
-    }
-
-    /// The event of its creation.
-    pub(super) fn created(&self, session_id: SessionId) -> CreatedEvent {
-        CreatedEvent {
-            session_id,
-            title: self.own.title.clone().unwrap_or_default(),
-            description: self.own.description.clone().unwrap_or_default(),
-            status: self.status(),
-            forked_from: self.own.forked_from.clone(),
-            created_at: self.own.created_at.unwrap_or_default(),
-        }
-    }
 }
 
 /// A record without its payload.
@@ -82,21 +53,17 @@ struct RecordHeader {
 impl EventProjector {
     /// A projector for an incarnation from its first record on.
     pub(super) fn at_start(session: SessionId, incarnation: Incarnation) -> Self {
-        let start = Self::with(session, incarnation, SessionFields::default());
+        let start = Self::with(incarnation, SessionMeta::new(session), StreamTally::default());
         Self { has_begun: false, ..start }
     }
 
-    /// A projector that begins in the middle, with the fields of the session there.
-    pub(super) fn with(
-        session: SessionId,
-        incarnation: Incarnation,
-        fields: SessionFields,
-    ) -> Self {
+    /// A projector that begins in the middle, with the session's own fields and its streams there.
+    pub(super) fn with(incarnation: Incarnation, meta: SessionMeta, streams: StreamTally) -> Self {
         Self {
-            session,
             incarnation,
-            metadata: fields.own.metadata.clone().map(Arc::new),
-            fields,
+            metadata: meta.metadata.clone().map(Arc::new),
+            meta,
+            streams,
             messages: RecentMap::default(),
             has_begun: true,
             copying: None,
@@ -104,7 +71,7 @@ impl EventProjector {
     }
 
     pub(super) const fn session(&self) -> &SessionId {
-        &self.session
+        &self.meta.session_id
     }
 
     pub(super) const fn incarnation(&self) -> Incarnation {
@@ -118,8 +85,8 @@ impl EventProjector {
 
     /// What is known of the session, for a deletion of which nothing else is known.
     pub(super) fn last_known(&self) -> Deletion {
-        let deleted_at = self.fields.own.updated_at.unwrap_or_default();
-        Deletion { deleted_at, seq: None, metadata: self.metadata.clone() }
+        let (deleted_at, metadata) = (self.meta.updated_at, self.metadata.clone());
+        Deletion { deleted_at, seq: None, metadata }
     }
 
     /// The change of a message that is not kept as it was before: [`project`](Self::project) has to be given that.
@@ -140,7 +107,7 @@ impl EventProjector {
         before: Option<StoredEntry>,
     ) -> Vec<FeedEvent> {
         let header = RecordHeader { seq: stored.seq, steps: stored.steps, at_ms: stored.at_ms };
-        let previous_status = self.fields.status();
+        let previous_status = self.meta.status;
         let is_streaming = self.is_streaming(&stored.record);
         self.fold(stored);
         let mut payloads = self.end_of_copies(&stored.record);
@@ -165,7 +132,7 @@ impl EventProjector {
             }
             Record::Loop(event) => payloads.push(self.loop_event(header, event)),
             Record::Tombstone => payloads.push(self.deleted(header.at_ms)),
-            Record::Restored => payloads.push(self.created()),
+            Record::Restored => payloads.push(EventPayload::Created(CreatedEvent::of(&self.meta))),
             Record::Entry(_)
             | Record::Leaf(_)
             | Record::Streaming(_)
@@ -192,7 +159,7 @@ impl EventProjector {
         let mut events: Vec<FeedEvent> = payloads
             .into_iter()
             .map(|payload| {
-                let whose = (self.session.clone(), self.incarnation);
+                let whose = (self.session().clone(), self.incarnation);
                 let is_message = payload.kind().is_message();
                 let at = (header.seq, header.steps);
                 let event = FeedEvent::new(whose, at, self.metadata.clone(), payload);
@@ -204,16 +171,14 @@ impl EventProjector {
     }
 
     fn fold(&mut self, stored: &StoredRecord) {
-        self.fields.streams.apply(&stored.record);
+        self.streams.apply(&stored.record);
         if let Record::Meta(change) = stored.record.known() {
-            let before = std::mem::take(&mut self.fields.own);
-            self.fields.own = change.clone().after(before);
+            self.meta.apply(change, stored.at_ms);
             if change.metadata.is_some() {
                 self.metadata = change.metadata.clone().map(Arc::new);
             }
         }
-        let own = &mut self.fields.own;
-        own.updated_at = own.updated_at.max(Some(stored.at_ms));
+        self.meta.touch(stored.at_ms);
     }
 
     /// The fork itself, when the record that closes its copies, or follows them, comes.
@@ -232,20 +197,19 @@ impl EventProjector {
         previous_status: SessionStatus,
     ) -> Vec<EventPayload> {
         if header.seq == 1 || !self.has_begun {
-            return self.first(header);
+            return self.first(header, change);
         }
-        let (session_id, timestamp) = (self.session.clone(), header.at_ms);
+        let (session_id, timestamp) = (self.session().clone(), header.at_ms);
         let mut payloads = Vec::new();
         if change.title.is_some() || change.description.is_some() || change.metadata.is_some() {
             payloads.push(EventPayload::MetaUpdated(self.meta_updated(header)));
         }
         if let Some(status) = &change.status {
-            let keeps_reason = status.status == SessionStatus::Error;
             payloads.push(EventPayload::StatusChanged(StatusChangedEvent {
                 session_id: session_id.clone(),
                 status: status.status,
                 previous_status,
-                status_reason: status.reason.clone().filter(|_| keeps_reason),
+                status_reason: status.kept_reason().cloned(),
                 timestamp,
             }));
         }
@@ -267,21 +231,22 @@ impl EventProjector {
     }
 
     fn meta_updated(&self, header: RecordHeader) -> MetaUpdatedEvent {
-        let own = &self.fields.own;
         MetaUpdatedEvent {
-            session_id: self.session.clone(),
-            title: own.title.clone().unwrap_or_default(),
-            description: own.description.clone().unwrap_or_default(),
-            metadata: own.metadata.clone(),
+            session_id: self.session().clone(),
+            title: self.meta.title.clone(),
+            description: self.meta.description.clone(),
+            metadata: self.meta.metadata.clone(),
             timestamp: header.at_ms,
         }
     }
 
     /// The record that creates the session.
-    fn first(&mut self, header: RecordHeader) -> Vec<EventPayload> {
-        self.fields.own.created_at.get_or_insert(header.at_ms);
+    fn first(&mut self, header: RecordHeader, change: &MetaChange) -> Vec<EventPayload> {
+        if change.created_at.is_none() {
+            self.meta.created_at = header.at_ms;
+        }
         self.has_begun = true;
-        let created = self.fields.created(self.session.clone());
+        let created = CreatedEvent::of(&self.meta);
         if created.forked_from.is_some() && header.seq == 1 {
             self.copying = Some(created);
             return Vec::new();
@@ -290,11 +255,11 @@ impl EventProjector {
     }
 
     fn entry(&mut self, header: RecordHeader, entry: &Entry) -> Vec<EventPayload> {
-        let added = MessageAddedEvent::of(self.session.clone(), entry, header.at_ms);
+        let added = MessageAddedEvent::of(self.session().clone(), entry, header.at_ms);
         let label = match added.custom.as_ref().and_then(Bookkeeping::from_payload) {
             Some(Bookkeeping::Label(label)) => {
                 Some(EventPayload::LabelChanged(LabelChangedEvent {
-                    session_id: self.session.clone(),
+                    session_id: self.session().clone(),
                     entry_id: label.target_id,
                     label: label.label,
                     timestamp: header.at_ms,
@@ -325,7 +290,7 @@ impl EventProjector {
         let StoredEntry { seq, mut entry } = before.or(kept)?;
         change.apply(&mut entry).ok()?;
         let event = MessageUpdatedEvent {
-            session_id: self.session.clone(),
+            session_id: self.session().clone(),
             entry_id: entry.id.clone(),
             message: entry.message()?,
             revision: entry.revision,
@@ -344,7 +309,7 @@ impl EventProjector {
 
     fn leaf(&self, header: RecordHeader, leaf: &Option<EntryId>) -> EventPayload {
         EventPayload::LeafMoved(LeafMovedEvent {
-            session_id: self.session.clone(),
+            session_id: self.session().clone(),
             entry_id: leaf.clone(),
             timestamp: header.at_ms,
         })
@@ -353,7 +318,7 @@ impl EventProjector {
     fn removed(&mut self, header: RecordHeader, removal: &Removal) -> EventPayload {
         drop(self.messages.take(&removal.entry_id));
         EventPayload::MessageRemoved(MessageRemovedEvent {
-            session_id: self.session.clone(),
+            session_id: self.session().clone(),
             entry_id: removal.entry_id.clone(),
             timestamp: header.at_ms,
         })
@@ -361,7 +326,7 @@ impl EventProjector {
 
     fn loop_event(&self, header: RecordHeader, event: &LoopEvent) -> EventPayload {
         EventPayload::LoopChanged(LoopChangedEvent {
-            session_id: self.session.clone(),
+            session_id: self.session().clone(),
             loop_id: event.loop_id.to_string(),
             entry_id: event.entry_id.clone(),
             event: event.event.value(),
@@ -369,19 +334,15 @@ impl EventProjector {
         })
     }
 
-    fn created(&self) -> EventPayload {
-        EventPayload::Created(self.fields.created(self.session.clone()))
-    }
-
     fn deleted(&self, timestamp: i64) -> EventPayload {
-        EventPayload::Deleted(DeletedEvent { session_id: self.session.clone(), timestamp })
+        EventPayload::Deleted(DeletedEvent { session_id: self.session().clone(), timestamp })
     }
 
     /// Whether a record is about a message that streams.
     fn is_streaming(&self, record: &Record) -> bool {
         match record.known() {
-            Record::Entry(entry) => self.fields.streams.is_open(&entry.id),
-            Record::Revision(change) => self.fields.streams.is_open(&change.entry_id),
+            Record::Entry(entry) => self.streams.is_open(&entry.id),
+            Record::Revision(change) => self.streams.is_open(&change.entry_id),
             _ => false,
         }
     }

@@ -115,8 +115,8 @@ impl Feed {
         }
     }
 
-    /// How long the tail rests after a round that found so many items.
-    pub(super) fn rest_after(&self, found: usize) -> Duration {
+    /// How long the tail pauses after a round that found so many items.
+    pub(super) fn pause_after(&self, found: usize) -> Duration {
         let items = u32::try_from(found).unwrap_or(u32::MAX);
         match self {
             Self::Session(_) => Duration::ZERO,

@@ -13,8 +13,7 @@ use super::cursor::SessionCursor;
 use super::deletions::Deletion;
 use super::event::FeedEvent;
 use super::event_table::EventPayload;
-use super::events::{MessageAddedEvent, MessageUpdatedEvent};
-use super::projector::SessionFields;
+use super::events::{CreatedEvent, MessageAddedEvent, MessageUpdatedEvent};
 use super::replayed_entries::{AddedEntry, LaterChanges, added_entries};
 use crate::limits::{
     FEED_RECORDS_PER_READ, REPLAY_FIRST_RECORDS, REPLAY_LOOKUPS_MAX, REPLAY_SESSIONS_AT_ONCE,
@@ -101,7 +100,7 @@ impl Replay {
                 let deletion = Deletion {
                     deleted_at: self.now_ms,
                     seq: Some(old.position.seq),
-                    metadata: old.state.metadata.clone().map(Arc::new),
+                    metadata: old.state.meta.metadata.clone().map(Arc::new),
                 };
                 events.push(deletion.event(&session, last));
             }
@@ -150,9 +149,9 @@ impl Replay {
         let Some(now) = self.new.store.state(session).await? else {
             return Ok((Vec::new(), None));
         };
-        let created = EventPayload::Created(SessionFields::of(&now.state).created(session.clone()));
+        let created = EventPayload::Created(CreatedEvent::of(&now.state.meta));
         let (metadata, incarnation) =
-            (now.state.metadata.clone().map(Arc::new), now.head.incarnation);
+            (now.state.meta.metadata.clone().map(Arc::new), now.head.incarnation);
         let whose = (session.clone(), incarnation);
         let mut events = vec![FeedEvent::new(whose, (1, Steps::None), metadata.clone(), created)];
         let (session, position) = (session.clone(), Position::default());

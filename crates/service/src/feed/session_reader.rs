@@ -8,7 +8,7 @@ use bough_store::{RecordPage, Snapshot, StoreError, StoreExt, StoredRecord};
 use super::cursor::{FeedPosition, SessionCursor};
 use super::event::FeedEvent;
 use super::incarnation_reader::{AfterPage, IncarnationReader};
-use super::projector::{EventProjector, SessionFields};
+use super::projector::EventProjector;
 use super::reader::{ReadItem, ReadPage};
 use super::subscription::GapReason;
 use crate::limits::FEED_RECORDS_PER_READ;
@@ -47,8 +47,8 @@ impl SessionFeedReader {
         let now = open.store().state(open.id()).await?;
         let current = now.map(|Snapshot { head, position, state }| {
             let cursor = SessionCursor::at(head.incarnation, position);
-            let (session, fields) = (open.id().clone(), SessionFields::of(&state));
-            IncarnationReader::with(cursor, EventProjector::with(session, head.incarnation, fields))
+            let (meta, streams) = (state.meta.clone(), state.streams.clone());
+            IncarnationReader::with(cursor, EventProjector::with(head.incarnation, meta, streams))
         });
         Ok(Self { open, current, deleted: None })
     }

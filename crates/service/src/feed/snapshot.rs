@@ -40,10 +40,10 @@ pub(super) async fn take(
     session: &SessionId,
 ) -> Result<Option<(SessionSnapshot, SessionCursor)>, StoreError> {
     /// How often to read.
-    const LOOKS_MAX: usize = 4;
-    let mut looks = 0;
+    const READS_MAX: usize = 4;
+    let mut reads = 0;
     loop {
-        looks += 1;
+        reads += 1;
         let Some(before) = store.state(session).await? else {
             return Ok(None);
         };
@@ -54,8 +54,8 @@ pub(super) async fn take(
             Err(error) => return Err(error),
         };
         let now = store.state(session).await?;
-        let steady = now.as_ref().is_some_and(|now| now.position == before.position);
-        if !steady && looks < LOOKS_MAX {
+        let is_unchanged = now.as_ref().is_some_and(|now| now.position == before.position);
+        if !is_unchanged && reads < READS_MAX {
             continue;
         }
         let later = now.as_ref().map_or(&before.state.streams, |now| &now.state.streams);
@@ -63,7 +63,7 @@ pub(super) async fn take(
         let messages = page.entries.iter().rev().map(|stored| shape.item(&stored.entry));
         let cursor = SessionCursor::at(before.head.incarnation, before.position);
         let snapshot = SessionSnapshot {
-            meta: before.state.meta(),
+            meta: before.state.meta.clone(),
             details: before.state.details(),
             messages: messages.filter(|item| item.message.is_some()).collect(),
             active_leaf: before.state.leaf_without_labels().cloned(),

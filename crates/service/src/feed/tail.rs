@@ -14,10 +14,10 @@ use crate::ring::{Read, Ring};
 /// Reads on when something happened, once for all subscribers, and keeps the newest items for them.
 pub(crate) struct FeedTail {
     pub(super) feed: Feed,
-    edge: tokio::sync::Mutex<FeedReader>,
+    reader: tokio::sync::Mutex<FeedReader>,
     watch: Watch,
-    /// Ends when the next round may begin.
-    rest: tokio::sync::Mutex<Option<Pin<Box<Sleep>>>>,
+    /// The pause after a round; the next one may begin when it is over.
+    pause: tokio::sync::Mutex<Option<Pin<Box<Sleep>>>>,
     shared: Mutex<Shared>,
 }
 
@@ -31,8 +31,8 @@ struct Shared {
     start: Option<FeedPosition>,
     /// Where a reader is after the newest item of the ring.
     end: Option<FeedPosition>,
-    /// The newest wake-up that was followed to the end.
-    covers: u64,
+    /// The newest wake-up after which everything was read.
+    newest_handled: u64,
 }
 
 impl SharedTail {
@@ -73,42 +73,42 @@ impl FeedTail {
         let watch = feed.watch();
         let reader = feed.reader_now().await?;
         let now = reader.position();
-        let shared = Shared { ring: feed.ring(), start: now.clone(), end: now, covers: 0 };
+        let shared = Shared { ring: feed.ring(), start: now.clone(), end: now, newest_handled: 0 };
         Ok(Self {
             feed,
-            edge: tokio::sync::Mutex::new(reader),
+            reader: tokio::sync::Mutex::new(reader),
             watch,
-            rest: tokio::sync::Mutex::default(),
+            pause: tokio::sync::Mutex::default(),
             shared: Mutex::new(shared),
         })
     }
 
     /// Reads on, unless another subscriber already did for this wake-up.
     pub(super) async fn advance(&self, wake: Wake) -> Result<(), StoreError> {
-        if self.shared().covers >= wake.count {
+        if self.shared().newest_handled >= wake.count {
             return Ok(());
         }
-        self.rest().await;
-        let mut edge = self.edge.lock().await;
-        if self.shared().covers >= wake.count {
+        self.end_pause().await;
+        let mut reader = self.reader.lock().await;
+        if self.shared().newest_handled >= wake.count {
             return Ok(());
         }
         // How far a session is durable, if the wake-up says that and nothing else happened.
         let announced = wake.end.filter(|end| !end.deleted);
         let announced = announced.map(|end| SessionCursor::at(end.incarnation, end.position));
-        let end = edge.position().zip(announced.map(FeedPosition::Session));
+        let end = reader.position().zip(announced.map(FeedPosition::Session));
         if end.is_none_or(|(end, announced)| end.covers(&announced) != Some(true)) {
-            self.read_on(&mut edge, announced).await?;
+            self.read_on(&mut reader, announced).await?;
         }
         let mut shared = self.shared();
-        shared.covers = shared.covers.max(wake.count);
+        shared.newest_handled = shared.newest_handled.max(wake.count);
         Ok(())
     }
 
     /// Reads on to the end, whatever was woken; says where that is, and the number that the ring's next item will have.
     pub(super) async fn advance_to_end(&self) -> Result<(Option<FeedPosition>, u64), StoreError> {
-        let mut edge = self.edge.lock().await;
-        self.read_on(&mut edge, None).await?;
+        let mut reader = self.reader.lock().await;
+        self.read_on(&mut reader, None).await?;
         let shared = self.shared();
         Ok((shared.end.clone(), shared.ring.next()))
     }
@@ -156,39 +156,39 @@ impl FeedTail {
     /// keep it for ever.
     async fn read_on(
         &self,
-        edge: &mut FeedReader,
+        reader: &mut FeedReader,
         announced: Option<SessionCursor>,
     ) -> Result<(), StoreError> {
         let newest = self.watch.newest();
         let (mut found, mut more) = (0, true);
         while more {
-            let page = edge.read(announced).await?;
+            let page = reader.read(announced).await?;
             (found, more) = (found + page.items.len(), page.more);
-            self.shared().push(page.items, edge.position());
+            self.shared().push(page.items, reader.position());
         }
         let mut shared = self.shared();
-        shared.covers = shared.covers.max(newest);
+        shared.newest_handled = shared.newest_handled.max(newest);
         drop(shared);
-        self.rest_for(found);
+        self.begin_pause(found);
         Ok(())
     }
 
-    /// Waits until the rest after the last round is over. Callers that come meanwhile wait too.
-    async fn rest(&self) {
-        let mut rest = self.rest.lock().await;
-        if let Some(sleep) = rest.as_mut() {
+    /// Waits until the pause after the last round is over. Callers that come meanwhile wait too.
+    async fn end_pause(&self) {
+        let mut pause = self.pause.lock().await;
+        if let Some(sleep) = pause.as_mut() {
             sleep.await;
-            *rest = None;
+            *pause = None;
         }
     }
 
-    /// Begins the rest after a round, unless there is one that is not over.
-    fn rest_for(&self, found: usize) {
-        let pause = self.feed.rest_after(found);
-        if let Ok(mut rest) = self.rest.try_lock()
-            && rest.as_ref().is_none_or(|sleep| sleep.is_elapsed())
+    /// Begins the pause after a round, unless there is one that is not over.
+    fn begin_pause(&self, found: usize) {
+        let length = self.feed.pause_after(found);
+        if let Ok(mut pause) = self.pause.try_lock()
+            && pause.as_ref().is_none_or(|sleep| sleep.is_elapsed())
         {
-            *rest = (!pause.is_zero()).then(|| Box::pin(tokio::time::sleep(pause)));
+            *pause = (!length.is_zero()).then(|| Box::pin(tokio::time::sleep(length)));
         }
     }
 

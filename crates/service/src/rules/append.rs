@@ -303,8 +303,8 @@ impl AppendEntries {
     fn meta_record(&self, state: &SessionState) -> Result<Option<Record>, ServiceError> {
         let Some(meta) = &self.meta else { return Ok(None) };
         let metadata = match &meta.metadata {
-            Some(patch) => self.scope.stamp(Some(merged(state.metadata.as_ref(), patch)))?,
-            None => state.metadata.clone(),
+            Some(patch) => self.scope.stamp(Some(merged(state.meta.metadata.as_ref(), patch)))?,
+            None => state.meta.metadata.clone(),
         };
         meta_record(state, meta.title.clone(), meta.description.clone(), metadata).map(Some)
     }
@@ -476,7 +476,7 @@ fn appended(id: &EntryId, there: UncommittedEntry) -> AppendedEntry {
 
 /// The format of messages that name none. A word that is no format is refused: the message would be read as something else.
 fn default_format(state: &SessionState) -> Result<Format, ServiceError> {
-    let named = state.metadata.as_ref().and_then(|metadata| metadata.get(DEFAULT_FORMAT));
+    let named = state.meta.metadata.as_ref().and_then(|metadata| metadata.get(DEFAULT_FORMAT));
     let Some(named) = named else { return Ok(Format::Bough) };
     named.as_str().and_then(Format::named).ok_or_else(|| {
         let known = Format::ALL.map(|format| format!("`{format}`")).join(", ");
@@ -490,7 +490,7 @@ fn default_format(state: &SessionState) -> Result<Format, ServiceError> {
 pub(crate) fn check_leaf(state: &SessionState, expected: Option<&str>) -> Result<(), ServiceError> {
     match expected {
         Some(expected) if !state.is_leaf(expected) => Err(ServiceError::LeafConflict {
-            session: state.session_id.to_string(),
+            session: state.meta.session_id.to_string(),
             expected: expected.to_owned(),
             actual: state.leaf_without_labels().map_or("", EntryId::as_str).to_owned(),
         }),

@@ -117,7 +117,7 @@ async fn visible_end(
     state: &SessionState,
     head: &BranchHead,
 ) -> Result<Option<BranchHead>, ServiceError> {
-    let walk = Walk::new(store, &state.session_id, Direction::NewestFirst);
+    let walk = Walk::new(store, &state.meta.session_id, Direction::NewestFirst);
     let mut walk = walk.ending_at(Some(head.entry_id.clone())).with_hidden();
     let mut depth = head.depth;
     // Most branches end with an entry that is visible.
@@ -145,7 +145,7 @@ async fn goes_on(
     for other in heads.iter().filter(|other| other.entry_id != of.entry_id) {
         let start = PathStart::After(end.entry_id.clone());
         let query = PathQuery { leaf: Some(other.entry_id.clone()), start, limit: 1 };
-        match store.path(&state.session_id, &query).await {
+        match store.path(&state.meta.session_id, &query).await {
             Ok(_) if visible_end(store, state, other).await?.as_ref() != Some(end) => {
                 return Ok(true);
             }
@@ -183,7 +183,7 @@ async fn label_of(
     if let Some(label) = state.labels.get(entry) {
         return Ok(Some(label.to_owned()));
     }
-    let stored = store.entry(&state.session_id, entry).await?;
+    let stored = store.entry(&state.meta.session_id, entry).await?;
     let target = match stored.and_then(|stored| stored.entry.bookkeeping()) {
         Some(Bookkeeping::Label(label)) => label.target_id,
         _ => return Ok(None),

@@ -87,20 +87,20 @@ async fn made_before(
 ) -> Result<Option<SessionMeta>, ServiceError> {
     let runtime = service.runtime();
     let Some(there) = runtime.store.state(session).await? else { return Ok(None) };
-    let is_fork = there.state.forked_from.as_ref() == Some(source);
+    let is_fork = there.state.meta.forked_from.as_ref() == Some(source);
     if let Some(repeat) = repeat.filter(|_| is_fork && is_visible(scope, &there.state)) {
         repeat.check(service, session).await?;
-        return Ok(Some(there.state.meta()));
+        return Ok(Some(there.state.meta.clone()));
     }
     Err(ServiceError::AlreadyExists { session: session.to_string() })
 }
 
 fn first_record(source: &SessionState, title: Option<String>) -> MetaChange {
     MetaChange {
-        title: Some(title.unwrap_or_else(|| source.title.clone())),
-        description: Some(source.description.clone()),
-        metadata: source.metadata.clone(),
-        forked_from: Some(source.session_id.clone()),
+        title: Some(title.unwrap_or_else(|| source.meta.title.clone())),
+        description: Some(source.meta.description.clone()),
+        metadata: source.meta.metadata.clone(),
+        forked_from: Some(source.meta.session_id.clone()),
         ..MetaChange::default()
     }
 }
@@ -144,7 +144,7 @@ impl Copy {
         source: &Snapshot,
         leaf: Option<EntryId>,
     ) -> Result<Option<EntryId>, ServiceError> {
-        let session = &source.state.session_id;
+        let session = &source.state.meta.session_id;
         let mut after = Position::default();
         loop {
             let page = store.records(session, after, SCAN_ENTRIES).await?;

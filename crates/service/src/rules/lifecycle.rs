@@ -48,7 +48,7 @@ pub(crate) async fn ensure(
     // An id that we would not give out today may still be one that an old store holds.
     if let Err(refused) = SessionId::parse(session_id.as_str()) {
         return match service.runtime().visible(scope, &session_id).await {
-            Ok(Some(snapshot)) => Ok(ensured(snapshot.state.meta(), false)),
+            Ok(Some(snapshot)) => Ok(ensured(snapshot.state.meta.clone(), false)),
             Ok(None) | Err(_) => Err(refused.into()),
         };
     }
@@ -63,7 +63,7 @@ pub(crate) async fn get(
     request: GetRequest,
 ) -> Result<Option<GetResponse>, ServiceError> {
     let seen = service.runtime().visible(scope, &request.session_id).await?;
-    Ok(seen.map(|snapshot| GetResponse { meta: snapshot.state.meta() }))
+    Ok(seen.map(|snapshot| GetResponse { meta: snapshot.state.meta.clone() }))
 }
 
 /// What a session says of itself, where its active path ends, and its version.
@@ -74,7 +74,7 @@ pub(crate) async fn describe(
 ) -> Result<Option<DescribeResponse>, ServiceError> {
     let seen = service.runtime().visible(scope, &request.session_id).await?;
     Ok(seen.map(|Snapshot { state, .. }| DescribeResponse {
-        meta: state.meta(),
+        meta: state.meta.clone(),
         details: state.details(),
         version: version(&state),
         active_leaf: state.leaf_without_labels().cloned(),
@@ -97,7 +97,7 @@ impl Command for Ensure {
         let Some(state) = context.state().filter(|state| !state.deleted) else {
             let mut state = SessionState::new(context.session().clone());
             state.apply(&self.first, 1, context.now_ms);
-            let answer = ensured(state.meta(), true);
+            let answer = ensured(state.meta.clone(), true);
             return Ok(Decision::Create(vec![self.first.clone()], answer));
         };
         if !is_visible(&self.scope, state) {
@@ -106,7 +106,7 @@ impl Command for Ensure {
                 reason: format!("the session id {} cannot be used", context.session()),
             });
         }
-        Ok(Decision::Nothing(ensured(state.meta(), false)))
+        Ok(Decision::Nothing(ensured(state.meta.clone(), false)))
     }
 }
 

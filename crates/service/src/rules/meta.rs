@@ -70,9 +70,9 @@ async fn change_fields(
         let metadata = match &metadata {
             Some(NewMetadata::Whole(metadata)) => stamping.stamp(Some(metadata.clone()))?,
             Some(NewMetadata::Merged(patch)) => {
-                stamping.stamp(Some(merged(state.metadata.as_ref(), patch)))?
+                stamping.stamp(Some(merged(state.meta.metadata.as_ref(), patch)))?
             }
-            None => state.metadata.clone(),
+            None => state.meta.metadata.clone(),
         };
         let record = meta_record(state, title.clone(), description.clone(), metadata)?;
         let answer = patched(&after(state, &record, now_ms));
@@ -89,8 +89,8 @@ pub(crate) async fn set_status(
     let SetStatusRequest { session_id, status, reason } = request;
     let reason = reason.filter(|_| status == SessionStatus::Error);
     writing::change(service, scope, &session_id, move |state, _| {
-        let answer = SetStatusResponse { status, previous_status: state.status };
-        if status == state.status {
+        let answer = SetStatusResponse { status, previous_status: state.meta.status };
+        if status == state.meta.status {
             return Ok(Decision::Nothing(answer));
         }
         reason.as_deref().map_or(Ok(()), check_reason)?;
@@ -158,7 +158,7 @@ fn meta_change<A>(change: MetaChange, answer: A) -> Decision<A> {
 }
 
 fn patched(state: &SessionState) -> PatchResponse {
-    PatchResponse { meta: state.meta(), version: version(state) }
+    PatchResponse { meta: state.meta.clone(), version: version(state) }
 }
 
 /// The record that changes a session's own fields. It has all of them, not only those that change, because the event
@@ -170,8 +170,8 @@ pub(crate) fn meta_record(
     metadata: Option<JsonMap>,
 ) -> Result<Record, ServiceError> {
     let change = MetaChange {
-        title: Some(title.unwrap_or_else(|| state.title.clone())),
-        description: Some(description.unwrap_or_else(|| state.description.clone())),
+        title: Some(title.unwrap_or_else(|| state.meta.title.clone())),
+        description: Some(description.unwrap_or_else(|| state.meta.description.clone())),
         metadata,
         ..MetaChange::default()
     };
@@ -250,17 +250,17 @@ impl Service {
 /// The version of a session's own fields. It is a digest, so a session that was changed and changed back has its old
 /// version.
 pub(crate) fn version(state: &SessionState) -> String {
-    let said = json!([
-        state.created_at,
-        state.title,
-        state.description,
-        state.status,
-        state.status_reason,
-        state.metadata,
+    let fields = json!([
+        state.meta.created_at,
+        state.meta.title,
+        state.meta.description,
+        state.meta.status,
+        state.meta.status_reason,
+        state.meta.metadata,
         state.archived,
         state.task_name,
     ]);
-    let digest: [u8; 32] = Sha256::digest(said.to_string()).into();
+    let digest: [u8; 32] = Sha256::digest(fields.to_string()).into();
     hex(digest.split_at(8).0)
 }
 
@@ -268,7 +268,7 @@ fn check_version(state: &SessionState, expected: Option<&str>) -> Result<(), Ser
     let actual = version(state);
     match expected {
         Some(expected) if expected != actual => {
-            let session = state.session_id.to_string();
+            let session = state.meta.session_id.to_string();
             Err(ServiceError::VersionConflict { session, version: actual })
         }
         _ => Ok(()),

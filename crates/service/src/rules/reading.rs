@@ -189,10 +189,11 @@ pub(crate) async fn check_visible(
     state: &SessionState,
     end: &EntryId,
 ) -> Result<(), ServiceError> {
-    if state.hidden_count == 0 || visible_entry(store, &state.session_id, end).await?.is_some() {
+    if state.hidden_count == 0 || visible_entry(store, &state.meta.session_id, end).await?.is_some()
+    {
         return Ok(());
     }
-    Err(ServiceError::entry_not_found(&state.session_id, end))
+    Err(ServiceError::entry_not_found(&state.meta.session_id, end))
 }
 
 /// A cursor names an entry that its page showed; with other filters it may name one that this page would not.

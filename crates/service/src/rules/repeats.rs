@@ -38,7 +38,7 @@ pub(crate) async fn find_first_use(
         let made_at = match first {
             FirstDrawn::Session => {
                 let id = SessionId::generate(keyed.id(window, 0));
-                store.state(&id).await?.map(|found| found.state.created_at)
+                store.state(&id).await?.map(|found| found.state.meta.created_at)
             }
             FirstDrawn::Entry(session, number) => {
                 let id = EntryId::generate(keyed.id(window, number));

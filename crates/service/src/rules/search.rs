@@ -211,7 +211,7 @@ impl Finder<'_> {
         };
         let details = state.details();
         Ok(Some(SearchHit {
-            meta: state.meta(),
+            meta: state.meta.clone(),
             preview: details.preview.clone(),
             details: self.lists_sessions().then_some(details),
             timestamp: entry_id.is_some().then_some(document.at_ms),
@@ -252,10 +252,10 @@ impl Finder<'_> {
     }
 
     fn wants(&self, state: &SessionState) -> bool {
-        let metadata = state.metadata.as_ref();
+        let metadata = state.meta.metadata.as_ref();
         let asked = self.request.metadata.as_ref();
         asked.is_none_or(|asked| metadata_matches(asked, metadata))
-            && self.query.fits_session(state.session_id.as_str())
+            && self.query.fits_session(state.meta.session_id.as_str())
             && self.query.fits_project(project_of(metadata))
     }
 
@@ -320,7 +320,7 @@ impl Finder<'_> {
         }
         let start = PathStart::After(entry.clone());
         let query = PathQuery { leaf: None, start, limit: 1 };
-        match self.runtime.store.path(&state.session_id, &query).await {
+        match self.runtime.store.path(&state.meta.session_id, &query).await {
             Ok(_) => Ok(Some(true)),
             Err(StoreError::NotOnPath { .. }) => Ok(Some(false)),
             Err(StoreError::NotFound { .. } | StoreError::EntryNotFound { .. }) => Ok(None),

@@ -37,7 +37,7 @@ pub(crate) async fn get_meta(
 ) -> Result<Option<SessionMeta>, ServiceError> {
     let runtime = authoritative(service)?;
     let seen = runtime.visible(scope, &request.session_id).await?;
-    Ok(seen.map(|snapshot| snapshot.state.meta()))
+    Ok(seen.map(|snapshot| snapshot.state.meta.clone()))
 }
 
 pub(crate) async fn put_meta(
@@ -383,11 +383,11 @@ impl PutMeta {
 /// What a metadata record changes; counts and times follow from the entries.
 fn difference(state: &SessionState, meta: &SessionMeta) -> Option<MetaChange> {
     let mut change = MetaChange::default();
-    if (state.status, &state.status_reason) != (meta.status, &meta.status_reason) {
+    if (state.meta.status, &state.meta.status_reason) != (meta.status, &meta.status_reason) {
         change.status =
             Some(StatusChange { status: meta.status, reason: meta.status_reason.clone() });
     }
-    let fields = (&state.title, &state.description, &state.metadata);
+    let fields = (&state.meta.title, &state.meta.description, &state.meta.metadata);
     if fields != (&meta.title, &meta.description, &meta.metadata) {
         change.title = Some(meta.title.clone());
         change.description = Some(meta.description.clone());

@@ -34,7 +34,7 @@ pub(crate) async fn list_trash(
     let wanted = request.metadata.unwrap_or_default();
     let mut trash = visible_trash(&service.runtime(), scope, None).await?;
     trash.retain(|trashed| {
-        bough_session::metadata_matches(&wanted, trashed.state.metadata.as_ref())
+        bough_session::metadata_matches(&wanted, trashed.state.meta.metadata.as_ref())
     });
     // Most recently deleted first; of one moment, by incarnation, so that pages have one order.
     trash.sort_by_key(|trashed| std::cmp::Reverse(place(trashed)));
@@ -134,7 +134,7 @@ async fn visible_trash(
     session: Option<&SessionId>,
 ) -> Result<Vec<Trashed>, ServiceError> {
     let mut trash = runtime.store.trash(session).await?;
-    trash.retain(|trashed| scope.sees(trashed.state.metadata.as_ref()));
+    trash.retain(|trashed| scope.sees(trashed.state.meta.metadata.as_ref()));
     Ok(trash)
 }
 
@@ -144,7 +144,7 @@ fn place(trashed: &Trashed) -> TrashCursor {
 
 /// When a session went into the trash, for showing; for an interrupted restore, the time of that.
 fn shown_at(trashed: &Trashed) -> i64 {
-    trashed.deleted_at.unwrap_or(trashed.state.updated_at)
+    trashed.deleted_at.unwrap_or(trashed.state.meta.updated_at)
 }
 
 fn item(settings: &Settings, trashed: Trashed) -> TrashItem {
@@ -152,7 +152,7 @@ fn item(settings: &Settings, trashed: Trashed) -> TrashItem {
         incarnation: trashed.incarnation.to_string(),
         deleted_at: shown_at(&trashed),
         expires_at: trashed.deleted_at.and_then(|at| settings.expires_at(at)),
-        meta: trashed.state.meta(),
+        meta: trashed.state.meta.clone(),
         name: trashed.state.name.clone(),
         preview: trashed.state.preview.clone(),
     }

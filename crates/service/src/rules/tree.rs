@@ -53,7 +53,7 @@ async fn node_of(
     state: &SessionState,
     entry_id: &EntryId,
 ) -> Result<Option<TreeNode>, ServiceError> {
-    let session = &state.session_id;
+    let session = &state.meta.session_id;
     let Some(StoredEntry { mut entry, .. }) = visible_entry(store, session, entry_id).await? else {
         return Ok(None);
     };

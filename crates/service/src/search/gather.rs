@@ -267,7 +267,7 @@ async fn add_old(
 }
 
 fn facts_of(snapshot: &Snapshot) -> SessionFacts {
-    let metadata = snapshot.state.metadata.as_ref();
+    let metadata = snapshot.state.meta.metadata.as_ref();
     SessionFacts {
         metadata: metadata.cloned().unwrap_or_default(),
         project: project_of(metadata).map(str::to_owned),
@@ -277,5 +277,5 @@ fn facts_of(snapshot: &Snapshot) -> SessionFacts {
 
 /// The agent of a session, for all of its entries.
 pub(crate) fn agent_of_state(state: &SessionState) -> Option<String> {
-    state.metadata.as_ref().and_then(agent_of)
+    state.meta.metadata.as_ref().and_then(agent_of)
 }

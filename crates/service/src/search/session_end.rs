@@ -36,7 +36,7 @@ impl SessionEnd {
             return Ok(None);
         }
         let after = Position::at(first.saturating_sub(1));
-        let session = &snapshot.state.session_id;
+        let session = &snapshot.state.meta.session_id;
         let page = match store.records(session, after, SEARCH_END_RECORDS).await {
             Err(StoreError::NotFound { .. }) => return Ok(None),
             page => page?,

@@ -119,7 +119,7 @@ pub(crate) async fn create(
         let batch = Batch { records, state: Some(state.clone()) };
         let accepted = runtime.store.create(&session, batch).await?;
         accepted.durable.await?;
-        Ok(state.meta())
+        Ok(state.meta.clone())
     };
     run_to_completion(task).await
 }
@@ -344,7 +344,7 @@ impl WriteJob {
             return Err(StoreError::RevisionConflict { entry: delta.entry_id, current });
         }
         message.apply(&delta).map_err(|error| StoreError::invalid(error.to_string()))?;
-        Arc::make_mut(&mut before.state).touch(delta.at_ms);
+        Arc::make_mut(&mut before.state).meta.touch(delta.at_ms);
         let for_feeds = self.open.is_followed().then(|| delta.clone());
         let appended = self.open.store().append_delta(self.open.id(), delta).await?;
         state.streams.put(message.entry.id.clone(), message);

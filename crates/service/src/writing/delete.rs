@@ -60,7 +60,7 @@ pub(crate) async fn undelete(
     incarnation: Incarnation,
 ) -> Result<SessionMeta, ServiceError> {
     match undelete_stored(service, session, incarnation, service.now_ms()).await {
-        Ok(snapshot) => Ok(snapshot.state.meta()),
+        Ok(snapshot) => Ok(snapshot.state.meta.clone()),
         Err(StoreError::NotFound { .. }) => {
             Err(ServiceError::NotInTrash { session: session.to_string() })
         }

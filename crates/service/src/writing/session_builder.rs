@@ -84,7 +84,7 @@ impl SessionBuilder {
                 None => self.runtime.store.create(&self.session, rest).await?,
             };
             appended.durable.await?;
-            Ok(self.state.meta())
+            Ok(self.state.meta.clone())
         };
         run_to_completion(task).await
     }

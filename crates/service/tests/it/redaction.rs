@@ -172,7 +172,7 @@ async fn counts(bed: &TestService, session: &str) -> (u64, u64, u64, Option<Stri
     let id = SessionId::from_stored(session);
     let state = bed.service.store().state(&id).await.unwrap().unwrap().state;
     let leaf = state.leaf.as_ref().unwrap().to_string();
-    (state.entry_count, state.message_count, state.hidden_count, state.preview.clone(), leaf)
+    (state.entry_count, state.meta.message_count, state.hidden_count, state.preview.clone(), leaf)
 }
 
 async fn bed() -> TestService {

@@ -14,7 +14,7 @@ use crate::revision::Revision;
 use crate::text::{cut_bytes, preview};
 use crate::{
     AgentMessage, Bookkeeping, Canonical, CustomPayload, Entry, EntryBody, EntryId, LoopPhase,
-    ModelName, SessionId, SessionStatus, Usage,
+    ModelName, SessionId, Usage,
 };
 
 impl SessionState {
@@ -25,8 +25,8 @@ impl SessionState {
             return;
         }
         if self.seq == 0 {
-            self.created_at = at_ms;
-            self.updated_at = at_ms;
+            self.meta.created_at = at_ms;
+            self.meta.updated_at = at_ms;
         }
         self.seq = seq;
         self.follow_copies(record.known());
@@ -41,7 +41,7 @@ impl SessionState {
                 self.leaf_before_labels = None;
             }
             Record::Loop(event) => self.apply_loop(event),
-            Record::Document(_) => self.touch(at_ms),
+            Record::Document(_) => self.meta.touch(at_ms),
             Record::Tombstone => self.deleted = true,
             Record::Restored => self.deleted = false,
             Record::Streaming(_) | Record::Unknown(_) | Record::Newer { .. } => {}
@@ -68,26 +68,12 @@ impl SessionState {
     }
 
     fn is_older(&self, entry: &Entry) -> bool {
-        self.forked_from.is_some() && entry.timestamp < self.created_at
+        self.meta.forked_from.is_some() && entry.timestamp < self.meta.created_at
     }
 
     fn apply_meta(&mut self, change: &MetaChange, at_ms: i64) {
-        if let Some(title) = &change.title {
-            self.title.clone_from(title);
-        }
-        if let Some(description) = &change.description {
-            self.description.clone_from(description);
-        }
-        if change.metadata.is_some() {
-            self.metadata.clone_from(&change.metadata);
-        }
-        if let Some(status) = &change.status {
-            self.status = status.status;
-            let keep = status.status == SessionStatus::Error;
-            self.status_reason = status.reason.clone().filter(|_| keep);
-        }
+        self.meta.apply(change, at_ms);
         if change.forked_from.is_some() {
-            self.forked_from.clone_from(&change.forked_from);
             self.copied_usage.get_or_insert_default();
         }
         if let Some(archived) = change.archived {
@@ -98,18 +84,6 @@ impl SessionState {
         }
         if change.kind.is_some() {
             self.kind.clone_from(&change.kind);
-        }
-        self.apply_times(change, at_ms);
-    }
-
-    fn apply_times(&mut self, change: &MetaChange, at_ms: i64) {
-        if let Some(created_at) = change.created_at {
-            self.created_at = created_at;
-        }
-        if let Some(updated_at) = change.updated_at {
-            self.updated_at = updated_at;
-        } else if change.is_activity() {
-            self.touch(at_ms);
         }
     }
 
@@ -125,7 +99,7 @@ impl SessionState {
         }
         self.entry_count += 1;
         let before_labels = self.leaf_before_labels.take().or(before);
-        self.touch(at_ms);
+        self.meta.touch(at_ms);
         match &entry.body {
             EntryBody::Message(message) => self.apply_message(entry, message),
             EntryBody::Custom(custom) => self.apply_custom(entry, custom, before_labels),
@@ -163,7 +137,7 @@ impl SessionState {
 
     /// Counts a message. The usage and the model of a streaming message are known when it is finished.
     fn apply_message(&mut self, entry: &Entry, message: &AgentMessage) {
-        self.message_count += 1;
+        self.meta.message_count += 1;
         let streams = self.streams.is_open(&entry.id);
         let is_copy = self.is_copy(entry);
         if let Some(by_day) = &mut self.by_day {
@@ -220,7 +194,7 @@ impl SessionState {
     }
 
     fn apply_revision(&mut self, revision: &Revision, at_ms: i64) {
-        self.touch(at_ms);
+        self.meta.touch(at_ms);
         let Some(finish) = &revision.finish else { return };
         if let Some(model) = &finish.model {
             self.note_model(&model.provider, &model.model);
@@ -244,11 +218,11 @@ impl SessionState {
 
     /// The usage of a hidden message stays counted, because it was spent.
     fn apply_removal(&mut self, removal: &Removal, at_ms: i64) {
-        self.touch(at_ms);
+        self.meta.touch(at_ms);
         self.hidden_count += 1;
         self.entry_count = self.entry_count.saturating_sub(1);
         if removal.is_message {
-            self.message_count = self.message_count.saturating_sub(1);
+            self.meta.message_count = self.meta.message_count.saturating_sub(1);
         }
         if removal.is_preview {
             self.preview = None;

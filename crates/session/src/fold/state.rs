@@ -7,10 +7,7 @@ use crate::json::is_default;
 use crate::limits::STATE_PREVIEW_CHARS_MAX;
 use crate::text::preview;
 use crate::usage::UsageByModel;
-use crate::{
-    Entry, EntryId, JsonMap, ModelName, Role, SessionDetails, SessionId, SessionMeta,
-    SessionStatus, TaskStatus,
-};
+use crate::{Entry, EntryId, ModelName, Role, SessionDetails, SessionId, SessionMeta, TaskStatus};
 
 /// The state of a session after its first `seq` records.
 ///
@@ -18,37 +15,11 @@ use crate::{
 /// serialises, so a checkpoint can hold it and a fold can continue from there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionState {
-    /// The session.
-    pub session_id: SessionId,
+    /// Its own record, as the API shows it.
+    #[serde(flatten)]
+    pub meta: SessionMeta,
     /// The number of the last record that was applied.
     pub seq: u64,
-    /// A short title.
-    #[serde(default)]
-    pub title: String,
-    /// A longer description.
-    #[serde(default)]
-    pub description: String,
-    /// What it is doing.
-    #[serde(default)]
-    pub status: SessionStatus,
-    /// Why it failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status_reason: Option<String>,
-    /// The application's data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<JsonMap>,
-    /// The session that this one was forked from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub forked_from: Option<SessionId>,
-    /// When it was made.
-    #[serde(default)]
-    pub created_at: i64,
-    /// When it last changed; never goes back.
-    #[serde(default)]
-    pub updated_at: i64,
-    /// How many entries are messages.
-    #[serde(default)]
-    pub message_count: u64,
     /// How many entries there are.
     #[serde(default)]
     pub entry_count: u64,
@@ -125,17 +96,8 @@ impl SessionState {
     #[must_use]
     pub fn new(session_id: SessionId) -> Self {
         Self {
-            session_id,
+            meta: SessionMeta::new(session_id),
             seq: 0,
-            title: String::new(),
-            description: String::new(),
-            status: SessionStatus::Idle,
-            status_reason: None,
-            metadata: None,
-            forked_from: None,
-            created_at: 0,
-            updated_at: 0,
-            message_count: 0,
             entry_count: 0,
             leaf: None,
             archived: false,
@@ -164,29 +126,7 @@ impl SessionState {
     /// Whether a snapshot has everything that a fold of the records would have. If not, it is made anew from them.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
-        self.forked_from.is_none() || self.copied_usage.is_some()
-    }
-
-    /// Notes activity that is not a record, such as a step of a stream.
-    pub fn touch(&mut self, at_ms: i64) {
-        self.updated_at = self.updated_at.max(at_ms);
-    }
-
-    /// The session's metadata, as the API shows them.
-    #[must_use]
-    pub fn meta(&self) -> SessionMeta {
-        SessionMeta {
-            session_id: self.session_id.clone(),
-            title: self.title.clone(),
-            description: self.description.clone(),
-            status: self.status,
-            status_reason: self.status_reason.clone(),
-            metadata: self.metadata.clone(),
-            forked_from: self.forked_from.clone(),
-            created_at: self.created_at,
-            updated_at: self.updated_at,
-            message_count: self.message_count,
-        }
+        self.meta.forked_from.is_none() || self.copied_usage.is_some()
     }
 
     /// Further details of the session.
@@ -242,7 +182,7 @@ impl SessionState {
         self.by_day.clone().unwrap_or_else(|| {
             let mut own = self.usage.clone();
             self.copied_usage.iter().for_each(|copied| own.remove_sum(copied));
-            Arc::new(UsageByDay::on_one_day(self.updated_at, &own.models))
+            Arc::new(UsageByDay::on_one_day(self.meta.updated_at, &own.models))
         })
     }
 }

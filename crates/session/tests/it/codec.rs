@@ -241,7 +241,7 @@ fn a_shortened_payload_makes_the_same_state() {
         short.apply(&record(&cut), seq, 9);
     }
     assert_eq!(short, whole);
-    assert_eq!((whole.entry_count, whole.message_count, whole.usage.total.input), (4, 2, 7));
+    assert_eq!((whole.entry_count, whole.meta.message_count, whole.usage.total.input), (4, 2, 7));
     assert_eq!(shortened("{\"a\": \"as it is\"}"), "{\"a\": \"as it is\"}");
     let broken = format!("{{\"a\": \"{long}");
     assert_eq!(shortened(&broken), broken, "what cannot be read is not touched");

@@ -50,7 +50,7 @@ fn phase(name: &str, phase: LoopPhase) -> Record {
 #[test]
 fn the_first_record_makes_the_session() {
     let state = fold(&[titled("t")]);
-    let meta = state.meta();
+    let meta = &state.meta;
     assert_eq!((meta.created_at, meta.updated_at, meta.message_count), (10, 10, 0));
     assert_eq!((meta.title.as_str(), meta.status), ("t", SessionStatus::Idle));
     let imported = Record::Meta(MetaChange {
@@ -59,7 +59,7 @@ fn the_first_record_makes_the_session() {
         forked_from: Some(SessionId::from_stored("f")),
         ..MetaChange::default()
     });
-    let meta = fold(&[imported]).meta();
+    let meta = fold(&[imported]).meta;
     assert_eq!((meta.created_at, meta.updated_at), (3, 4));
     assert_eq!(meta.forked_from, Some(SessionId::from_stored("f")));
 }
@@ -67,12 +67,12 @@ fn the_first_record_makes_the_session() {
 #[test]
 fn a_reason_stays_only_with_an_error() {
     let state = fold(&[titled("t"), status(SessionStatus::Error, Some("why"))]);
-    assert_eq!(state.status_reason.as_deref(), Some("why"));
+    assert_eq!(state.meta.status_reason.as_deref(), Some("why"));
     let state = fold(&[
         status(SessionStatus::Error, Some("why")),
         status(SessionStatus::Done, Some("other")),
     ]);
-    assert_eq!((state.status, state.status_reason), (SessionStatus::Done, None));
+    assert_eq!((state.meta.status, state.meta.status_reason), (SessionStatus::Done, None));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn metadata_is_replaced_whole() {
     let set =
         |value| Record::Meta(MetaChange { metadata: Some(map(value)), ..MetaChange::default() });
     let state = fold(&[set(json!({"a": 1, "b": 2})), set(json!({"c": 3}))]);
-    assert_eq!(state.metadata, Some(map(json!({"c": 3}))));
+    assert_eq!(state.meta.metadata, Some(map(json!({"c": 3}))));
 }
 
 #[test]
@@ -93,9 +93,9 @@ fn entries_move_the_leaf_and_messages_count() {
         Record::Entry(kept("c", Some("b"), &note)),
         Record::Leaf(Some(EntryId::from_stored("a"))),
     ]);
-    assert_eq!((state.message_count, state.entry_count), (2, 3));
+    assert_eq!((state.meta.message_count, state.entry_count), (2, 3));
     assert_eq!(state.leaf, Some(EntryId::from_stored("a")));
-    assert_eq!(state.updated_at, 40, "moving the leaf is no activity");
+    assert_eq!(state.meta.updated_at, 40, "moving the leaf is no activity");
     assert_eq!(state.preview.as_deref(), Some("First question"));
     assert_eq!(state.name.as_deref(), Some("n"));
     assert_eq!(fold(&[titled("t"), Record::Leaf(None)]).leaf, None);
@@ -106,7 +106,7 @@ fn archiving_is_no_activity() {
     let archive = Record::Meta(MetaChange { archived: Some(true), ..MetaChange::default() });
     let state = fold(&[titled("t"), archive]);
     assert!(state.archived);
-    assert_eq!(state.updated_at, 10);
+    assert_eq!(state.meta.updated_at, 10);
 }
 
 #[test]
@@ -114,9 +114,9 @@ fn time_never_goes_back() {
     let mut state = SessionState::new(SessionId::from_stored("s"));
     state.apply(&titled("t"), 1, 100);
     state.apply(&titled("u"), 2, 50);
-    assert_eq!((state.created_at, state.updated_at), (100, 100));
-    state.touch(120);
-    assert_eq!(state.updated_at, 120);
+    assert_eq!((state.meta.created_at, state.meta.updated_at), (100, 100));
+    state.meta.touch(120);
+    assert_eq!(state.meta.updated_at, 120);
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_stream_counts_when_it_is_finished() {
     ];
     let state = fold(&begun);
     assert!(state.streams.is_open(&EntryId::from_stored("b")));
-    assert_eq!((state.usage.total.messages, state.message_count), (0, 1));
+    assert_eq!((state.usage.total.messages, state.meta.message_count), (0, 1));
     assert_eq!(state.model, None, "it is not known yet");
     let finish = Record::Revision(Revision {
         finish: Some(Box::new(Finish {
@@ -208,7 +208,7 @@ fn usage_that_pi_reports_of_no_message_is_summed_too() {
     let entry = Entry { body: EntryBody::Foreign(body), ..entry("u", None, user("", 1)) };
     let state = fold(&[titled("x"), Record::Entry(entry)]);
     assert_eq!((state.usage.total.input, state.usage.models["m"].output), (5, 6));
-    assert_eq!(state.message_count, 0);
+    assert_eq!(state.meta.message_count, 0);
 }
 
 #[test]

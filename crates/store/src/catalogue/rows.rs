@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bough_session::{Incarnation, SessionDetails, SessionId, SessionMeta, SessionState};
+use bough_session::{Incarnation, SessionDetails, SessionId, SessionMeta};
 use rusqlite::{
     CachedStatement, Connection, OptionalExtension, Row, Statement, Transaction,
     TransactionBehavior, params,
@@ -127,7 +127,7 @@ pub(super) fn read_shown(row: &Row<'_>) -> rusqlite::Result<(Listed, bool)> {
     if let Ok(Shown { meta, details }) = serde_json::from_str(row.get_ref(0)?.as_str()?) {
         return Ok((Listed { meta, details, by_day: Arc::default() }, true));
     }
-    let meta = SessionState::new(SessionId::from_stored(row.get::<_, String>(1)?)).meta();
+    let meta = SessionMeta::new(SessionId::from_stored(row.get::<_, String>(1)?));
     let meta = SessionMeta { created_at: row.get(2)?, updated_at: row.get(3)?, ..meta };
     let details = SessionDetails { archived: row.get(4)?, ..SessionDetails::default() };
     Ok((Listed { meta, details, by_day: Arc::default() }, false))

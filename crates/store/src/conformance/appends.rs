@@ -27,8 +27,8 @@ pub(super) async fn a_session_begins_with_its_meta_and_only_once(factory: &dyn F
     let snapshot = store.state(&session).await.unwrap().unwrap();
     assert_eq!(snapshot.head, head);
     assert_eq!(snapshot.position, Position::at(head.seq));
-    assert_eq!((snapshot.state.created_at, snapshot.state.updated_at), (7, 7));
-    assert_eq!(snapshot.state.title, "t");
+    assert_eq!((snapshot.state.meta.created_at, snapshot.state.meta.updated_at), (7, 7));
+    assert_eq!(snapshot.state.meta.title, "t");
 
     let again = store.create(&session, vec![titled("other", 8)].into()).await;
     assert!(matches!(again, Err(StoreError::Exists { .. })), "{again:?}");
@@ -93,7 +93,7 @@ pub(super) async fn batches_on_their_way_build_on_each_other(factory: &dyn Facto
     }
     let snapshot = store.state(&session).await.unwrap().unwrap();
     assert_eq!(snapshot.head, head);
-    assert_eq!(snapshot.state.message_count, 20);
+    assert_eq!(snapshot.state.meta.message_count, 20);
 }
 
 pub(super) async fn writers_that_retry_land_exactly_once_each(factory: &dyn Factory) {
@@ -121,7 +121,7 @@ pub(super) async fn writers_that_retry_land_exactly_once_each(factory: &dyn Fact
         writer.await.unwrap();
     }
     let snapshot = store.state(&session).await.unwrap().unwrap();
-    assert_eq!(snapshot.state.message_count, WRITERS.unsigned_abs());
+    assert_eq!(snapshot.state.meta.message_count, WRITERS.unsigned_abs());
 }
 
 pub(super) async fn empty_and_oversized_batches_are_refused(factory: &dyn Factory) {
@@ -190,10 +190,10 @@ pub(super) async fn every_kind_of_record_survives(factory: &dyn Factory) {
     push(store.as_ref(), &session, batch).await;
 
     let state = store.state(&session).await.unwrap().unwrap().state;
-    assert_eq!(state.meta().metadata, Some(map(json!({"owner": "u"}))));
-    assert_eq!((state.description.as_str(), state.title.as_str()), ("about", "t"));
-    assert_eq!(state.status_reason.as_deref(), Some("broke"));
-    assert_eq!((state.message_count, state.entry_count), (2, 3));
+    assert_eq!(state.meta.metadata, Some(map(json!({"owner": "u"}))));
+    assert_eq!((state.meta.description.as_str(), state.meta.title.as_str()), ("about", "t"));
+    assert_eq!(state.meta.status_reason.as_deref(), Some("broke"));
+    assert_eq!((state.meta.message_count, state.entry_count), (2, 3));
     assert_eq!(state.leaf, Some(entry_id("a")));
     assert!(state.archived);
     assert_eq!(state.details().task_status, Some(TaskStatus::Running));

@@ -19,7 +19,7 @@ pub(super) async fn a_deleted_session_is_gone_and_can_come_back(factory: &dyn Fa
     let before = store.state(&session).await.unwrap().unwrap();
     let trashed = store.delete(&session, 50).await.unwrap().unwrap();
     assert_eq!(trashed.incarnation, before.head.incarnation);
-    assert_eq!((trashed.deleted_at, trashed.state.message_count), (Some(50), 1));
+    assert_eq!((trashed.deleted_at, trashed.state.meta.message_count), (Some(50), 1));
     assert!(store.delete(&session, 51).await.unwrap().is_none());
 
     if store.capabilities().survives_restart {
@@ -32,13 +32,13 @@ pub(super) async fn a_deleted_session_is_gone_and_can_come_back(factory: &dyn Fa
     assert_eq!(listed(store).await, Vec::<String>::new());
     let trash = store.trash(Some(&session)).await.unwrap();
     assert_eq!(trash.len(), 1);
-    assert_eq!((trash[0].deleted_at, trash[0].state.message_count), (Some(50), 1));
+    assert_eq!((trash[0].deleted_at, trash[0].state.meta.message_count), (Some(50), 1));
     assert_eq!(store.trash(Some(&id("other"))).await.unwrap(), Vec::new());
 
     let back = store.undelete(&session, trashed.incarnation, 60).await.unwrap();
     assert_eq!(back.head.incarnation, before.head.incarnation);
     assert!(back.head.seq > before.head.seq);
-    assert_eq!(back.state.meta(), before.state.meta());
+    assert_eq!(back.state.meta, before.state.meta);
     assert!(store.entry(&session, &entry_id("a")).await.unwrap().is_some());
     assert_eq!(store.trash(None).await.unwrap(), Vec::new());
     assert_eq!(listed(store).await, ["s"]);
@@ -61,7 +61,7 @@ pub(super) async fn a_new_life_knows_nothing_of_the_old(factory: &dyn Factory) {
     store.delete(&session, 6).await.unwrap().unwrap();
     assert_eq!(store.trash(Some(&session)).await.unwrap().len(), 2);
     let back = store.undelete(&session, old.incarnation, 7).await.unwrap();
-    assert_eq!(back.state.message_count, 1);
+    assert_eq!(back.state.meta.message_count, 1);
 }
 
 pub(super) async fn what_is_purged_stays_gone(factory: &dyn Factory) {
@@ -96,7 +96,7 @@ pub(super) async fn odd_names_do_not_meet(factory: &dyn Factory) {
     }
     for session in &odd {
         let snapshot = store.state(session).await.unwrap().unwrap();
-        assert_eq!(snapshot.state.title, session.as_str());
+        assert_eq!(snapshot.state.meta.title, session.as_str());
     }
     let mut names = listed(store.as_ref()).await;
     names.sort();

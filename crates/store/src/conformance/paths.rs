@@ -88,11 +88,11 @@ pub(super) async fn heads_come_in_pages(factory: &dyn Factory) {
 pub(super) async fn a_leaf_move_decides_the_path(factory: &dyn Factory) {
     let store = tree(factory).await;
     let session = id("s");
-    let before = store.state(&session).await.unwrap().unwrap().state.updated_at;
+    let before = store.state(&session).await.unwrap().unwrap().state.meta.updated_at;
     push(store.as_ref(), &session, vec![Record::Leaf(Some(entry_id("d"))).at(99)]).await;
     check(store.as_ref(), query(PathStart::Leaf, 2), &["d", "c"], true).await;
     let state = store.state(&session).await.unwrap().unwrap().state;
-    assert_eq!((state.leaf.clone(), state.updated_at), (Some(entry_id("d")), before));
+    assert_eq!((state.leaf.clone(), state.meta.updated_at), (Some(entry_id("d")), before));
     push(store.as_ref(), &session, vec![Record::Leaf(None).at(99)]).await;
     check(store.as_ref(), query(PathStart::Leaf, 2), &[], false).await;
 }

@@ -108,9 +108,9 @@ pub(super) async fn an_entry_is_shown_as_it_was(factory: &dyn Factory) {
 
 /// The part of a state that says what the session is.
 fn itself(state: &SessionState) -> (String, String, String, Option<String>) {
-    let metadata = state.metadata.as_ref().map(|metadata| format!("{metadata:?}"));
-    let status = format!("{:?}", state.status);
-    (state.title.clone(), state.description.clone(), status, metadata)
+    let metadata = state.meta.metadata.as_ref().map(|metadata| format!("{metadata:?}"));
+    let status = format!("{:?}", state.meta.status);
+    (state.meta.title.clone(), state.meta.description.clone(), status, metadata)
 }
 
 pub(super) async fn a_session_is_shown_as_it_was(factory: &dyn Factory) {
@@ -142,7 +142,7 @@ pub(super) async fn a_session_is_shown_as_it_was(factory: &dyn Factory) {
         state.apply(&stored.record, seq, stored.at_ms);
         let found = store.state_at(&session, incarnation, seq).await.unwrap().unwrap();
         assert_eq!(itself(&found), itself(&state), "after record {seq}");
-        assert_eq!(found.created_at, state.created_at);
+        assert_eq!(found.meta.created_at, state.meta.created_at);
     }
     let stranger = bough_session::Incarnation::new([9; 16]);
     assert_eq!(store.state_at(&session, stranger, 3).await.unwrap(), None);

@@ -16,7 +16,7 @@ pub(super) async fn a_session_is_replaced_where_it_ends_as_expected(factory: &dy
     let replace = |expected| Write::Replace { expected, batch: vec![titled("new", 1)].into() };
     let stale = store.write(&s, replace(first.head)).await;
     if matches!(stale, Err(StoreError::Unsupported { .. })) {
-        assert_eq!(store.state(&s).await.unwrap().unwrap().state.title, "older");
+        assert_eq!(store.state(&s).await.unwrap().unwrap().state.meta.title, "older");
         return;
     }
     assert!(matches!(stale, Err(StoreError::Conflict { current }) if current == second.head));
@@ -26,7 +26,7 @@ pub(super) async fn a_session_is_replaced_where_it_ends_as_expected(factory: &dy
     let Loaded::Changed(snapshot) = store.load(&s, Some(&second.head)).await.unwrap() else {
         panic!("the session is another one now");
     };
-    assert_eq!((snapshot.head, snapshot.state.title.as_str()), (replaced.head, "new"));
+    assert_eq!((snapshot.head, snapshot.state.meta.title.as_str()), (replaced.head, "new"));
     let old = RecordQuery::numbers(second.head.incarnation, vec![1]);
     assert!(matches!(store.read_records(&s, &old).await, Err(StoreError::NotFound { .. })));
     let next = store.append(&s, &replaced.head, vec![titled("newer", 1)].into()).await.unwrap();
@@ -35,7 +35,7 @@ pub(super) async fn a_session_is_replaced_where_it_ends_as_expected(factory: &dy
     draft.add(vec![titled("drafted", 1)].into()).await.unwrap();
     let drafted = draft.replace(&next.head).await.unwrap();
     let found = store.state(&s).await.unwrap().unwrap();
-    assert_eq!((found.head, found.state.title.as_str()), (drafted.head, "drafted"));
+    assert_eq!((found.head, found.state.meta.title.as_str()), (drafted.head, "drafted"));
 }
 
 pub(super) async fn records_are_read_by_their_numbers(factory: &dyn Factory) {

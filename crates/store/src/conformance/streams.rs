@@ -25,7 +25,7 @@ pub(super) async fn steps_of_a_stream_are_shown_in_order(factory: &dyn Factory) 
         done(store.append_delta(&id("s"), step("a", revision, word, 10)).await).await;
     }
     assert_eq!(now(store.as_ref(), "a").await, ("one two three".to_owned(), 3));
-    assert_eq!(store.state(&id("s")).await.unwrap().unwrap().state.updated_at, 10);
+    assert_eq!(store.state(&id("s")).await.unwrap().unwrap().state.meta.updated_at, 10);
 
     // A reader at the start learns that the entry went from revision 0 to 3, without a gap.
     let page = store.records(&id("s"), start, 99).await.unwrap();

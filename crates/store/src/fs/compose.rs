@@ -109,8 +109,8 @@ impl<'a> Composer<'a> {
         if has_entries || self.state.leaf != before.leaf {
             self.lines.push(leaf_line(self.state.leaf.as_ref()));
         }
-        if first || self.state.meta() != before.meta() {
-            self.lines.push(meta_line(&self.state.meta()));
+        if first || self.state.meta != before.meta {
+            self.lines.push(meta_line(&self.state.meta));
         }
         self.lines
     }

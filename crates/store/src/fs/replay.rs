@@ -36,7 +36,7 @@ impl Replay {
 
     /// Continues from a session that is completely known.
     pub(crate) fn of(image: MemorySession) -> Self {
-        let session = image.state.session_id.clone();
+        let session = image.state.meta.session_id.clone();
         Self { session, image: Some(image), has_meta: true, own_id: None }
     }
 
@@ -89,7 +89,7 @@ fn apply_entry(image: &mut MemorySession, entry: Entry) {
         }
         Some(old) => {
             if let Some(revision) = revision_between(old, &entry) {
-                let at_ms = image.state.updated_at;
+                let at_ms = image.state.meta.updated_at;
                 push_if_fitting(image, Record::Revision(revision).at(at_ms), None);
             }
         }
@@ -98,14 +98,14 @@ fn apply_entry(image: &mut MemorySession, entry: Entry) {
 
 fn apply_leaf(image: &mut MemorySession, leaf: Option<EntryId>) {
     if image.state.leaf != leaf {
-        let at_ms = image.state.updated_at;
+        let at_ms = image.state.meta.updated_at;
         image.push(Record::Leaf(leaf).at(at_ms));
     }
 }
 
 fn apply_meta(image: &mut MemorySession, meta: &SessionMeta) {
     let first = image.seq() == 0;
-    let change = meta_between(&image.state.meta(), meta, first);
+    let change = meta_between(&image.state.meta, meta, first);
     if first || !change.is_empty() {
         image.push(Record::Meta(change).at(meta.updated_at));
     }

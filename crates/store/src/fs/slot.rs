@@ -234,7 +234,7 @@ impl Slot {
         let mut snapshot = image.snapshot();
         snapshot.position = self.stream.position(image.seq());
         if let Some(at_ms) = self.stream.last_at() {
-            Arc::make_mut(&mut snapshot.state).touch(at_ms);
+            Arc::make_mut(&mut snapshot.state).meta.touch(at_ms);
         }
         Some(snapshot)
     }

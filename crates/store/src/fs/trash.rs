@@ -116,7 +116,7 @@ impl Shared {
     ) -> Result<(), StoreError> {
         let disk = self.platform.disk.as_ref();
         let Some(image) = slot.any_image() else { return Ok(()) };
-        let session = image.state.session_id.clone();
+        let session = image.state.meta.session_id.clone();
         let end = IncarnationPosition::new(image.incarnation, Position::at(image.seq()));
         let folder = trash_dir()?;
         if disk.ensure_dir(&folder)? {
@@ -186,7 +186,7 @@ impl Shared {
         })?;
         let (None, Some(asked)) = (&here, incarnation) else { return Ok(here) };
         let Some(slot) = self.slot_in_trash(&trash_path(asked)?)? else { return Ok(None) };
-        let image = slot.any_image().filter(|image| image.state.session_id == *session);
+        let image = slot.any_image().filter(|image| image.state.meta.session_id == *session);
         Ok(image.map(|image| read(&slot, image)))
     }
 
@@ -221,7 +221,7 @@ fn trashed_of(slot: &Slot) -> Option<Trashed> {
         .rev()
         .find(|stored| matches!(stored.record.known(), Record::Tombstone));
     Some(Trashed {
-        session_id: image.state.session_id.clone(),
+        session_id: image.state.meta.session_id.clone(),
         incarnation: image.incarnation,
         deleted_at: tombstone.map(|stored| stored.at_ms),
         state: image.state.clone(),

@@ -219,7 +219,7 @@ mod tests {
             commit_pool.commit(move || end.send(number).unwrap());
             assert_eq!(ended.recv_timeout(PATIENCE).unwrap(), number);
             let state = commit_pool.pool.state();
-            // A few more than one, where the machine is slow to let them rest.
+            // A few more than one, where the machine is slow to let them become idle.
             assert!(state.threads < COMMIT_THREADS_MAX / 4, "{} threads for one", state.threads);
             assert!(state.called <= state.idle, "{} called of {}", state.called, state.idle);
         }

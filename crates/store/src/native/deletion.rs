@@ -172,7 +172,7 @@ impl Shared {
         self.log.reopen(session.as_str()).of(session)
     }
 
-    /// Closes sessions that rested.
+    /// Closes idle sessions.
     pub(super) fn release_idle(&self) {
         // One that fails to close keeps its lock and is tried again later.
         drop(self.log.release_idle(self.options.idle));

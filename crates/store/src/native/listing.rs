@@ -20,8 +20,8 @@ mod tests;
 
 /// How often the catalogue is written and looked at; other processes are at most this far behind.
 const BEAT: Duration = Duration::from_millis(100);
-/// How many beats lie between looks for sessions that rest.
-const BEATS_BETWEEN_RESTS: u32 = 20;
+/// How many beats lie between two checks for idle sessions.
+const BEATS_BETWEEN_IDLE_CHECKS: u32 = 20;
 /// How many changes of other processes are read at a time.
 const CHANGES_AT_A_TIME: usize = 1_000;
 
@@ -92,10 +92,10 @@ async fn beat(shared: Weak<Shared>, mut seen: ChangeCursor) {
         let Some(shared) = shared.upgrade() else { return };
         let before = seen.clone();
         let worked = tokio::task::spawn_blocking(move || {
-            shared.settle_rested();
-            // Before sessions that rest are closed.
+            shared.settle_idle();
+            // Before idle sessions are closed.
             shared.make_rows();
-            if count % BEATS_BETWEEN_RESTS == 0 {
+            if count % BEATS_BETWEEN_IDLE_CHECKS == 0 {
                 shared.release_idle();
                 shared.recover_ended_processes();
             }

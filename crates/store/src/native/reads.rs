@@ -208,10 +208,10 @@ fn check_whole(reader: &log::Reader<SessionState>, session: &SessionId) -> Resul
 
 /// What is durable, with the steps of streams: they are news of the session too.
 pub(super) fn snapshot(reader: &log::Reader<SessionState>) -> Snapshot {
-    // One look: a head that is newer than the state would let a writer go on from an old leaf.
+    // Read together: with a head that is newer than the state, a writer would go on from an old leaf.
     let log::Moment { head, fold: mut state, last_delta, last_step } = reader.moment();
-    if let Some(step) = last_delta.filter(|step| step.at_ms > state.updated_at) {
-        Arc::make_mut(&mut state).updated_at = step.at_ms;
+    if let Some(step) = last_delta.filter(|step| step.at_ms > state.meta.updated_at) {
+        Arc::make_mut(&mut state).meta.updated_at = step.at_ms;
     }
     let position = Position::new(head.seq, last_step);
     Snapshot { head, position, state }

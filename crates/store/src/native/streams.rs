@@ -40,7 +40,7 @@ impl Streams {
         self.open.contains_key(entry)
     }
 
-    /// Begins to follow a message; `base` is what the records say, `steps` what came after, and the number of the last of
+    /// Begins to track a message; `base` is what the records say, `steps` what came after, and the number of the last of
     /// them.
     pub(super) fn begin(
         &mut self,
@@ -87,18 +87,18 @@ impl Streams {
         })
     }
 
-    /// Stops following a message: what it says is read again when it is needed.
+    /// Stops tracking a message: what it says is read again when it is needed.
     pub(super) fn forget(&mut self, entry: &EntryId) {
         self.open.remove(entry);
     }
 
     /// Whether there are steps to put together, and none came since `before`.
-    pub(super) fn have_rested(&self, before: Duration) -> bool {
+    pub(super) fn are_idle(&self, before: Duration) -> bool {
         let mut unsettled = self.open.values().filter(|stream| !stream.is_settled()).peekable();
         unsettled.peek().is_some() && unsettled.all(|stream| stream.last_used <= before)
     }
 
-    /// Stops following the messages that rested since `before` and have no step that is not in a record.
+    /// Stops tracking the messages that had no step since `before` and have none that is not in a record.
     /// Only for a session whose records are all durable.
     pub(super) fn forget_settled(&mut self, before: Duration) {
         self.open.retain(|_, stream| stream.last_used > before || !stream.is_settled());
@@ -113,12 +113,17 @@ impl Streams {
     /// The records that put together all streams, in the order of their last steps.
     ///
     /// All of them, so that no step lies before a record and is put together after it. In that order, so that a reader that
-    /// has the steps up to one of them has the first of the records, and not the rest. The streams are followed on:
-    /// until the records are durable, reading does not show where their messages are.
-    pub(super) fn settle_all(&mut self) -> Vec<NewRecord> {
-        let mut streams: Vec<&mut Stream> = self.open.values_mut().collect();
+    /// has the steps up to one of them has the first of the records, and not the rest.
+    pub(super) fn joined(&self) -> Vec<NewRecord> {
+        let mut streams: Vec<&Stream> = self.open.values().collect();
         streams.sort_by_key(|stream| stream.last_number);
-        streams.into_iter().filter_map(Stream::settle).collect()
+        streams.into_iter().filter_map(Stream::joined).collect()
+    }
+
+    /// Notes that the log took these records. The streams stay tracked: until the records are durable, reading does not
+    /// show where their messages are.
+    pub(super) fn note_joined(&mut self) {
+        self.open.values_mut().for_each(Stream::note_joined);
     }
 }
 
@@ -134,11 +139,16 @@ impl Stream {
         self.base.revision == self.current.revision
     }
 
-    fn settle(&mut self) -> Option<NewRecord> {
-        let revision = settle(&self.base, &self.current, self.origin.take())?;
-        self.base.clone_from(&self.current);
-        self.bytes = 0;
+    fn joined(&self) -> Option<NewRecord> {
+        let revision = settle(&self.base, &self.current, self.origin.clone())?;
         Some(Record::Revision(revision).at(self.last_at_ms))
+    }
+
+    fn note_joined(&mut self) {
+        if !self.is_settled() {
+            self.base.clone_from(&self.current);
+            (self.origin, self.bytes) = (None, 0);
+        }
     }
 }
 
@@ -164,17 +174,18 @@ mod tests {
 
     /// Those that go on would be put together in the middle of their steps, or after a record that is not theirs.
     #[test]
-    fn streams_rest_when_all_of_them_do() {
+    fn streams_are_idle_when_all_of_them_are() {
         let mut streams = Streams::default();
         let seconds = Duration::from_secs;
-        assert!(!streams.have_rested(seconds(9)), "there is nothing to put together");
+        assert!(!streams.are_idle(seconds(9)), "there is nothing to put together");
         for (name, at) in [("a", 1), ("b", 5)] {
             streams.begin(message(name), (&[], 0)).unwrap();
             streams.take(&step(name), seconds(at)).unwrap();
         }
-        assert!(!streams.have_rested(seconds(4)));
-        assert!(streams.have_rested(seconds(5)));
-        assert_eq!(streams.settle_all().len(), 2);
-        assert!(!streams.have_rested(seconds(9)));
+        assert!(!streams.are_idle(seconds(4)));
+        assert!(streams.are_idle(seconds(5)));
+        assert_eq!(streams.joined().len(), 2);
+        streams.note_joined();
+        assert!(!streams.are_idle(seconds(9)));
     }
 }

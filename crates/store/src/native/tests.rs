@@ -99,7 +99,7 @@ async fn a_change_of_another_process_right_after_opening_is_heard() {
     let heard = heard.expect("the reader hears of it").unwrap();
     assert!(before.position < heard.end.unwrap().position);
     let after = reader.state(&session).await.unwrap().unwrap();
-    assert_eq!(after.state.title, "after");
+    assert_eq!(after.state.meta.title, "after");
 }
 
 /// A process that ends while the catalogue is still being filled leaves its mark, so that the next one compares the
@@ -253,7 +253,7 @@ async fn a_snapshot_is_of_one_moment() {
             let page = beside.records(&id, Position::default(), 1).await.unwrap();
             assert!(page.end.seq >= now.head.seq);
             looks += 1;
-            if now.state.title == "last" {
+            if now.state.meta.title == "last" {
                 return looks;
             }
         }

@@ -18,14 +18,14 @@ use bough_record::{Head, Position};
 #[cfg(test)]
 mod tests;
 
-/// A stream that rested this long becomes a record.
-const STREAM_REST: Duration = Duration::from_secs(2);
+/// The steps of streams that have had none for this long become records.
+const STREAM_IDLE: Duration = Duration::from_secs(2);
 
 /// What this process knows of a session beyond its log. Locked while something is accepted.
 #[derive(Debug, Default)]
 pub(super) struct WriteState {
     streams: Streams,
-    /// The opening of the log that the streams were followed in.
+    /// The opening of the log that the streams were tracked in.
     opening: Option<u64>,
 }
 
@@ -52,9 +52,9 @@ impl Shared {
         let mut writes = lock(&slot);
         self.compare(session, expected)?;
         self.of_this_opening(session, &mut writes);
-        self.follow_streams(session, &mut writes)?;
+        self.track_streams(session, &mut writes)?;
         let last_step = writes.streams.last_step();
-        let settled = writes.streams.settle_all();
+        let settled = writes.streams.joined();
         self.check_revisions(session, &settled, &records)?;
         for new in &records {
             if let Record::Revision(revision) = new.record.known() {
@@ -82,7 +82,7 @@ impl Shared {
         lock(&self.write_slots).retain(|_, slot| Arc::strong_count(slot) > 1);
     }
 
-    /// Forgets streams that were followed before the log was closed: others may have gone on with them. What is on its
+    /// Forgets streams that were tracked before the log was closed: others may have written more of them. What is on its
     /// way is made durable first, so that reading shows it.
     fn of_this_opening(&self, session: &SessionId, writes: &mut WriteState) {
         let opening = self.log.opening(session.as_str());
@@ -154,8 +154,8 @@ impl Shared {
         Ok((stored.entry, steps, last_number))
     }
 
-    /// Follows every message that streams in the log and is not followed yet: an earlier process began them.
-    fn follow_streams(
+    /// Tracks every message that streams in the log and is not tracked yet: an earlier process began them.
+    fn track_streams(
         &self,
         session: &SessionId,
         writes: &mut WriteState,
@@ -163,14 +163,14 @@ impl Shared {
         for target in self.reader(session)?.streaming() {
             let entry = EntryId::from_stored(target);
             if !writes.streams.contains(&entry) {
-                self.follow(session, writes, &entry)?;
+                self.track(session, writes, &entry)?;
             }
         }
         Ok(())
     }
 
-    /// Follows one message. Waits for what is on its way first: only then reading shows where it is.
-    fn follow(
+    /// Tracks one message. Waits for what is on its way first: only then reading shows where it is.
+    fn track(
         &self,
         session: &SessionId,
         writes: &mut WriteState,
@@ -193,7 +193,7 @@ impl Shared {
         self.accepted(session)?;
         self.of_this_opening(session, &mut writes);
         if !writes.streams.contains(&delta.entry_id) {
-            self.follow(session, &mut writes, &delta.entry_id)?;
+            self.track(session, &mut writes, &delta.entry_id)?;
         }
         let current = writes.streams.revision(&delta.entry_id).unwrap_or(0);
         if delta.revision != current + 1 {
@@ -231,8 +231,8 @@ impl Shared {
         writes: &mut WriteState,
         delta: &Delta,
     ) -> Result<Appended, StoreError> {
-        self.follow_streams(session, writes)?;
-        let settled = writes.streams.settle_all();
+        self.track_streams(session, writes)?;
+        let settled = writes.streams.joined();
         // It is refused here if it does not fit what the message says.
         writes.streams.take(delta, self.platform.clock.monotonic())?;
         writes.streams.forget(&delta.entry_id);
@@ -240,10 +240,10 @@ impl Shared {
         self.accept(session, writes, settled.iter().chain([&step]))
     }
 
-    /// Puts together the streams that rested; called now and then.
-    pub(super) fn settle_rested(self: &Arc<Self>) {
+    /// Puts together the streams of sessions where none grows; called now and then.
+    pub(super) fn settle_idle(self: &Arc<Self>) {
         let now = self.platform.clock.monotonic();
-        let Some(before) = now.checked_sub(STREAM_REST) else { return };
+        let Some(before) = now.checked_sub(STREAM_IDLE) else { return };
         let slots: Vec<(SessionId, WriteSlot)> = lock(&self.write_slots)
             .iter()
             .map(|(id, slot)| (id.clone(), Arc::clone(slot)))
@@ -251,17 +251,17 @@ impl Shared {
         for (session, slot) in slots {
             let mut writes = lock(&slot);
             self.of_this_opening(&session, &mut writes);
-            if writes.streams.have_rested(before) {
+            if writes.streams.are_idle(before) {
                 // What fails here is not lost: the steps are durable, and the next append finds them.
                 drop(self.settle_streams(&session, &mut writes));
-            } else if !writes.streams.is_empty() && self.is_at_rest(&session) {
+            } else if !writes.streams.is_empty() && self.is_all_durable(&session) {
                 writes.streams.forget_settled(before);
             }
         }
     }
 
     /// Whether all that was accepted for a session is durable; closing one waits for that.
-    fn is_at_rest(&self, session: &SessionId) -> bool {
+    fn is_all_durable(&self, session: &SessionId) -> bool {
         if !self.log.is_open(session.as_str()) {
             return true;
         }
@@ -292,8 +292,8 @@ impl Shared {
         session: &SessionId,
         writes: &mut WriteState,
     ) -> Result<(), StoreError> {
-        self.follow_streams(session, writes)?;
-        let settled = writes.streams.settle_all();
+        self.track_streams(session, writes)?;
+        let settled = writes.streams.joined();
         if !settled.is_empty() {
             drop(self.accept(session, writes, &settled)?);
         }
@@ -312,6 +312,8 @@ impl Shared {
         Ok(self.announce_when_durable(session, &pending, 0))
     }
 
+    /// Passes a batch to the log. It begins with the records that put together the open streams; these change only once the log
+    /// took it.
     fn enqueue(
         &self,
         session: &SessionId,
@@ -319,10 +321,12 @@ impl Shared {
         expected: log::Expected,
         batch: &log::Batch<'_, SessionState>,
     ) -> Result<log::Pending<SessionState>, StoreError> {
-        self.log
-            .enqueue(session.as_str(), expected, batch)
-            .inspect_err(|_| writes.streams = Streams::default())
-            .of(session)
+        let pending = self.log.enqueue(session.as_str(), expected, batch);
+        match &pending {
+            Ok(_) => writes.streams.note_joined(),
+            Err(_) => writes.streams = Streams::default(),
+        }
+        pending.of(session)
     }
 
     /// Announces a write when it is durable, in order. `step` is the last step that it adds or puts together, or 0.

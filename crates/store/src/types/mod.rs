@@ -242,7 +242,7 @@ impl Listed {
     /// What a list shows of a session.
     #[must_use]
     pub fn of(state: &SessionState) -> Self {
-        Self { meta: state.meta(), details: state.details(), by_day: state.usage_by_day() }
+        Self { meta: state.meta.clone(), details: state.details(), by_day: state.usage_by_day() }
     }
 }
 

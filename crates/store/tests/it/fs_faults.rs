@@ -107,7 +107,7 @@ async fn check(kind: io::ErrorKind, nth: i64) {
     }
     assert_eq!(text_of(&store, &session, "b").await.as_deref(), Some("new"));
     let state = store.state(&session).await.unwrap().unwrap().state;
-    assert_eq!(state.message_count, 2);
+    assert_eq!(state.meta.message_count, 2);
 }
 
 #[tokio::test]

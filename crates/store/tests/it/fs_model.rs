@@ -215,7 +215,7 @@ impl World {
         let seen = AsOriginal::read(&self.dir.path().join("s.jsonl"));
         assert_eq!(seen.unreadable, 0);
         let state = snapshot(&self.fs).await.state;
-        assert_eq!(seen.meta, Some(serde_json::to_value(state.meta()).unwrap()));
+        assert_eq!(seen.meta, Some(serde_json::to_value(&state.meta).unwrap()));
         assert_eq!(seen.leaf.as_deref(), state.leaf.as_ref().map(EntryId::as_str));
         let mut expected = BTreeMap::new();
         for (name, _) in &self.entries {

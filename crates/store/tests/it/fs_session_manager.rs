@@ -56,7 +56,7 @@ async fn a_file_of_the_original_is_read() {
     let dir = Dir::with("s_1.jsonl", SESSION_FILE);
     let store = dir.open();
     let snapshot = store.state(&id("s_1")).await.unwrap().unwrap();
-    let meta = serde_json::to_value(snapshot.state.meta()).unwrap();
+    let meta = serde_json::to_value(&snapshot.state.meta).unwrap();
     let last = SESSION_FILE.lines().last().unwrap();
     assert_eq!(meta, serde_json::from_str::<Value>(last).unwrap()["meta"]);
     assert_eq!(snapshot.state.leaf, Some(entry_id("e_3")));
@@ -99,8 +99,8 @@ async fn what_the_original_appends_meanwhile_is_seen() {
     let stale = store.append(&id("s_1"), &head, vec![says("x", None, "", 13)].into()).await;
     assert!(matches!(stale, Err(StoreError::Conflict { .. })), "{stale:?}");
     let state = store.state(&id("s_1")).await.unwrap().unwrap().state;
-    assert_eq!((state.title.as_str(), state.status), ("new", SessionStatus::Error));
-    assert_eq!((state.status_reason.as_deref(), state.updated_at), (Some("why"), 12));
+    assert_eq!((state.meta.title.as_str(), state.meta.status), ("new", SessionStatus::Error));
+    assert_eq!((state.meta.status_reason.as_deref(), state.meta.updated_at), (Some("why"), 12));
     std::fs::remove_file(dir.path("s_1.jsonl")).unwrap();
     assert!(store.state(&id("s_1")).await.unwrap().is_none());
     std::fs::write(dir.path("s_1.jsonl"), SESSION_FILE.replace("\"hi\"", "\"ho\"")).unwrap();
@@ -127,7 +127,7 @@ async fn a_last_line_without_a_line_break_counts() {
     let dir = Dir::with("s_1.jsonl", SESSION_FILE.trim_end());
     let store = dir.open();
     let state = store.state(&id("s_1")).await.unwrap().unwrap().state;
-    assert_eq!(state.status, SessionStatus::Done);
+    assert_eq!(state.meta.status, SessionStatus::Done);
     let head = push(&store, &id("s_1"), vec![says("e_4", Some("e_3"), "kept", 10)]).await;
     drop(store);
     assert_eq!(dir.open().state(&id("s_1")).await.unwrap().unwrap().head, head);
@@ -147,7 +147,7 @@ async fn a_record_that_was_glued_to_a_torn_line_is_found_again() {
     let store = dir.open();
     assert_eq!(text_of(&store, &id("s_1"), "e_4").await.as_deref(), Some("lost"));
     let state = store.state(&id("s_1")).await.unwrap().unwrap().state;
-    assert_eq!((state.leaf.clone(), state.message_count), (Some(entry_id("e_4")), 3));
+    assert_eq!((state.leaf.clone(), state.meta.message_count), (Some(entry_id("e_4")), 3));
 }
 
 #[tokio::test]
@@ -281,7 +281,7 @@ async fn a_deletion_cut_short_is_a_deletion() {
     assert!(trashed.exists());
     store.delete(&id("s"), 10).await.unwrap().unwrap();
     let back = store.undelete(&id("s"), incarnation, 11).await.unwrap();
-    assert_eq!(back.state.message_count, 1);
+    assert_eq!(back.state.meta.message_count, 1);
     store.delete(&id("s"), 12).await.unwrap().unwrap();
     drop(store);
     cut_short();
@@ -309,7 +309,7 @@ async fn what_a_later_original_wrote_is_read_and_kept() {
     let dir = Dir::with("s_1.jsonl", format!("{SESSION_FILE}{later}"));
     let store = dir.open();
     let state = store.state(&id("s_1")).await.unwrap().unwrap().state;
-    assert_eq!((state.title.as_str(), state.message_count), ("later", 3));
+    assert_eq!((state.meta.title.as_str(), state.meta.message_count), ("later", 3));
     let stored = store.entry(&id("s_1"), &entry_id("e_5")).await.unwrap().unwrap();
     assert_eq!(stored.entry.message().unwrap().content().len(), 2);
 

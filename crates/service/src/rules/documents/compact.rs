@@ -38,8 +38,8 @@ async fn rewrite(context: &mut WriteContext<'_>) -> Result<(), ServiceError> {
     let Some((head, state)) = context.accepted() else { return Ok(()) };
     let first = MetaChange {
         kind: state.kind.clone(),
-        metadata: state.metadata.clone(),
-        created_at: Some(state.created_at),
+        metadata: state.meta.metadata.clone(),
+        created_at: Some(state.meta.created_at),
         ..MetaChange::default()
     };
     let kept = context.documents().await?.kept();

@@ -32,5 +32,5 @@ fn session_of(scope: &str) -> Result<SessionId, ServiceError> {
 fn are_visible(caller: &Scope, state: &SessionState) -> bool {
     state.kind.as_deref() == Some(KIND_DOCUMENTS)
         && !state.deleted
-        && caller.sees(state.metadata.as_ref())
+        && caller.sees(state.meta.metadata.as_ref())
 }

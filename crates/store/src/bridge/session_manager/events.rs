@@ -37,13 +37,13 @@ pub(super) fn envelopes(
 /// The event of a deletion.
 pub(super) fn deleted(image: &MemorySession, at_ms: i64) -> Value {
     let state = &image.state;
-    let payload = json!({"session_id": state.session_id, "timestamp": at_ms});
+    let payload = json!({"session_id": state.meta.session_id, "timestamp": at_ms});
     envelope("session::deleted", &payload, state)
 }
 
 fn envelope(trigger_type: &str, payload: &Value, state: &SessionState) -> Value {
     let mut envelope = json!({"trigger_type": trigger_type, "payload": payload});
-    if let (Some(metadata), Some(fields)) = (&state.metadata, envelope.as_object_mut()) {
+    if let (Some(metadata), Some(fields)) = (&state.meta.metadata, envelope.as_object_mut()) {
         fields.insert("session_metadata".to_owned(), json!(metadata));
     }
     envelope
@@ -51,17 +51,17 @@ fn envelope(trigger_type: &str, payload: &Value, state: &SessionState) -> Value 
 
 fn created(state: &SessionState) -> Value {
     let mut payload = json!({
-        "session_id": state.session_id, "title": state.title, "description": state.description,
-        "status": state.status, "created_at": state.created_at,
+        "session_id": state.meta.session_id, "title": state.meta.title, "description": state.meta.description,
+        "status": state.meta.status, "created_at": state.meta.created_at,
     });
-    put(&mut payload, "forked_from", state.forked_from.as_ref().map(|id| json!(id)));
+    put(&mut payload, "forked_from", state.meta.forked_from.as_ref().map(|id| json!(id)));
     payload
 }
 
 fn added(image: &MemorySession, id: &bough_session::EntryId, at_ms: i64) -> Option<Value> {
     let entry = image.entry_ref(id)?;
     let mut payload = json!({
-        "session_id": image.state.session_id, "entry_id": entry.id,
+        "session_id": image.state.meta.session_id, "entry_id": entry.id,
         "parent_id": entry.parent_id, "timestamp": at_ms,
     });
     put(&mut payload, "message", entry.message().map(|message| json!(message)));
@@ -75,7 +75,7 @@ fn added(image: &MemorySession, id: &bough_session::EntryId, at_ms: i64) -> Opti
 fn updated(image: &MemorySession, id: &bough_session::EntryId, at_ms: i64) -> Option<Value> {
     let entry = image.entry_ref(id)?;
     let mut payload = json!({
-        "session_id": image.state.session_id, "entry_id": entry.id, "message": entry.message()?,
+        "session_id": image.state.meta.session_id, "entry_id": entry.id, "message": entry.message()?,
         "revision": entry.revision, "timestamp": at_ms,
     });
     put(&mut payload, "origin", entry.origin.as_ref().map(|origin| json!(origin)));
@@ -89,20 +89,24 @@ fn meta_events(
     at_ms: i64,
 ) -> Vec<Value> {
     let mut events = Vec::new();
-    if change.status.is_some() && before.status != after.status {
+    if change.status.is_some() && before.meta.status != after.meta.status {
         let mut payload = json!({
-            "session_id": after.session_id, "status": after.status,
-            "previous_status": before.status, "timestamp": at_ms,
+            "session_id": after.meta.session_id, "status": after.meta.status,
+            "previous_status": before.meta.status, "timestamp": at_ms,
         });
-        put(&mut payload, "status_reason", after.status_reason.as_ref().map(|text| json!(text)));
+        put(
+            &mut payload,
+            "status_reason",
+            after.meta.status_reason.as_ref().map(|text| json!(text)),
+        );
         events.push(envelope("session::status-changed", &payload, after));
     }
     if change.title.is_some() || change.description.is_some() || change.metadata.is_some() {
         let mut payload = json!({
-            "session_id": after.session_id, "title": after.title,
-            "description": after.description, "timestamp": at_ms,
+            "session_id": after.meta.session_id, "title": after.meta.title,
+            "description": after.meta.description, "timestamp": at_ms,
         });
-        put(&mut payload, "metadata", after.metadata.as_ref().map(|map| json!(map)));
+        put(&mut payload, "metadata", after.meta.metadata.as_ref().map(|map| json!(map)));
         events.push(envelope("session::meta-updated", &payload, after));
     }
     events

@@ -19,7 +19,7 @@ pub(super) fn calls(
     is_new: bool,
     process: &str,
 ) -> Result<Vec<Call>, StoreError> {
-    let session = &after.state.session_id;
+    let session = &after.state.meta.session_id;
     let mut calls = Vec::new();
     for (place, new) in records.iter().enumerate() {
         if !is_shown(&new.record) {
@@ -43,8 +43,8 @@ pub(super) fn calls(
             None => ("delete-active-leaf", json!({"session_id": session})),
         });
     }
-    if is_new || is_leaf_in_doubt || after.state.meta() != before.state.meta() {
-        calls.push(("put-meta", json!({"meta": after.state.meta()})));
+    if is_new || is_leaf_in_doubt || after.state.meta != before.state.meta {
+        calls.push(("put-meta", json!({"meta": after.state.meta})));
     }
     Ok(calls)
 }

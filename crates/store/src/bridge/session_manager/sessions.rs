@@ -280,7 +280,7 @@ impl Kept {
     /// Replaces the kept log by what this instance has written.
     pub(super) fn put(&mut self, image: MemorySession) {
         self.is_unknown = false;
-        self.created_at = image.state.created_at;
+        self.created_at = image.state.meta.created_at;
         self.replay = Some(Replay::of(image));
     }
 }

@@ -95,7 +95,7 @@ async fn a_restore_that_was_cut_short_by_a_kill_is_finished_by_the_next_process(
     somebody_was_killed(dir.path());
     let store = open(dir.path()).await;
     assert_eq!(listed(&store).await, 1);
-    assert_eq!(store.state(&session()).await.unwrap().unwrap().state.title, "t");
+    assert_eq!(store.state(&session()).await.unwrap().unwrap().state.meta.title, "t");
     assert!(store.trash(None).await.unwrap().is_empty());
 }
 

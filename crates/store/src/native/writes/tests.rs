@@ -53,7 +53,7 @@ fn step(revision: u64, text: &str) -> Delta {
     }
 }
 
-/// Closes the log of the session, as happens to the one that rests longest when many are open.
+/// Closes the log of the session, as happens to the one that is idle longest when many are open.
 fn make_room(store: &NativeStore) {
     store.shared.log.close("s").unwrap();
 }
@@ -108,6 +108,27 @@ async fn a_message_that_streams_is_read_again_after_its_log_was_closed() {
     let found = ours.entry(&session(), &EntryId::from_stored("a")).await.unwrap().unwrap();
     assert_eq!(found.entry.revision, 3);
     assert!(format!("{:?}", found.entry.body).contains("0123"), "{found:?}");
+}
+
+/// Otherwise the steps before it count as a record that was never written, and the next record makes them unreadable.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_that_is_refused_leaves_the_steps_before_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).await;
+    let head = store.create(&session(), first("0").into()).await.unwrap().head;
+    add(&store, step(1, "1")).await;
+    let head = store.state(&session()).await.unwrap().map_or(head, |now| now.head);
+    let stale = Record::Revision(step(1, "x").into_revision()).at(3);
+    let refused = store.append(&session(), &head, vec![stale].into()).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Invalid { .. }), "{refused:?}");
+    let misplaced = TextAppend { block: 9, text: "x".repeat(log::limits::DELTA_BYTES_MAX) };
+    let unfit = Delta { change: ContentChange::Append(misplaced), ..step(2, "") };
+    let refused = store.append_delta(&session(), unfit).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Invalid { .. }), "{refused:?}");
+    add(&store, step(2, "2")).await;
+    append(&store, "b").await;
+    let found = store.entry(&session(), &EntryId::from_stored("a")).await.unwrap().unwrap();
+    assert!(format!("{:?}", found.entry.body).contains("012"), "{found:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
