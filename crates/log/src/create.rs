@@ -1,12 +1,13 @@
 //! Making a log: built in `staging/`, synced, moved into place.
 
 use std::borrow::Cow;
+use std::io;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use bough_platform::{Platform, RelPath};
+use bough_platform::{Platform, RelPath, takes_no_writing};
 
-use crate::container::{Container, STAGING, check_id};
+use crate::container::{Container, SESSIONS, STAGING, TRASH, check_id};
 use crate::error::Result;
 use crate::format::{
     BatchPlace, BranchHeads, Checkpoint, FrameHeader, Manifest, Position, StoreState, encode_frame,
@@ -136,11 +137,31 @@ fn first_manifest(
     })
 }
 
+/// Makes the folders of a directory of logs, and removes what interrupted builds left behind. On a disk that takes no
+/// writing, what is missing or left behind beside the logs keeps nobody from reading them.
+pub(crate) fn make_folders(platform: &Platform) -> Result<()> {
+    let unless_read_only = |error: io::Error| match takes_no_writing(&error) {
+        true => Ok(()),
+        false => Err(error),
+    };
+    let (disk, sessions) = (&platform.disk, RelPath::parse(SESSIONS)?);
+    disk.ensure_dir(&sessions)?;
+    for folder in [TRASH, STAGING] {
+        let made = disk.ensure_dir(&RelPath::parse(folder)?);
+        made.map(drop).or_else(unless_read_only)?;
+    }
+    // Also when nothing was made: an earlier incarnation may have ended before it synced what it made.
+    disk.sync_dir(&RelPath::root())?;
+    disk.sync_dir(&sessions)?;
+    sweep_staging(platform).or_else(unless_read_only)?;
+    Ok(())
+}
+
 /// Removes what interrupted builds left behind.
-pub(crate) fn sweep_staging(platform: &Platform) -> Result<()> {
+fn sweep_staging(platform: &Platform) -> io::Result<()> {
     let dir = RelPath::parse(STAGING)?;
     let now = platform.clock.now_ms();
-    for listed in platform.disk.list(&dir)? {
+    for listed in platform.disk.list_if_there(&dir)? {
         let path = dir.join(&listed.name)?;
         let age = platform.disk.stat(&path)?.map_or(0, |stat| now - stat.modified_ms);
         if age > STAGING_AGE_MS && listed.is_dir {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use bough_platform::{Platform, RelPath};
 
 use crate::container::{
-    Container, SESSIONS, STAGING, TRASH, check_id, escape_id, not_found, parse_container_name,
-    shard_dir, unescape_id,
+    Container, SESSIONS, TRASH, check_id, escape_id, not_found, parse_container_name, shard_dir,
+    unescape_id,
 };
 use crate::create;
 use crate::error::{Damage, DamageKind, LogError, Result};
@@ -71,16 +71,10 @@ pub struct ListedLog {
 }
 
 impl<F: Fold> LogStore<F> {
-    /// Opens a directory of logs, making the folders that are missing.
+    /// Opens a directory of logs, making the folders that are missing. Where nothing can be written, the logs that are
+    /// there can be read.
     pub fn open(platform: Platform, options: Options) -> Result<Self> {
-        let disk = &platform.disk;
-        for folder in [SESSIONS, TRASH, STAGING] {
-            disk.ensure_dir(&RelPath::parse(folder)?)?;
-        }
-        // Also when nothing was made: an earlier incarnation may have ended before it synced what it made.
-        disk.sync_dir(&RelPath::root())?;
-        disk.sync_dir(&RelPath::parse(SESSIONS)?)?;
-        create::sweep_staging(&platform)?;
+        create::make_folders(&platform)?;
         let due = match options.maintenance {
             Maintenance::Background => Some(start_rounds()),
             Maintenance::Inline => None,
@@ -283,7 +277,7 @@ impl<F: Fold> LogStore<F> {
         dir: &RelPath,
         visit: &mut dyn FnMut(Result<ListedLog>),
     ) -> Result<()> {
-        for listed in self.inner.platform.disk.list(dir)? {
+        for listed in self.inner.platform.disk.list_if_there(dir)? {
             if let Some((escaped, incarnation)) =
                 parse_container_name(&listed.name).filter(|_| listed.is_dir)
             {

@@ -60,7 +60,7 @@ impl<F: Fold> LogStore<F> {
     /// Checks every log, live and in the trash; `visit` is called with each and says whether to go on.
     pub fn verify_all(&self, visit: &mut dyn FnMut(VerifyReport) -> ControlFlow<()>) -> Result<()> {
         for folder in std::iter::once(RelPath::parse(TRASH)?).chain(self.shards()?) {
-            for listed in self.inner.platform.disk.list(&folder)? {
+            for listed in self.inner.platform.disk.list_if_there(&folder)? {
                 let container = Container { dir: folder.join(&listed.name)? };
                 let report = if listed.is_dir {
                     self.verify_settled(&container)?

@@ -211,6 +211,20 @@ impl dyn Disk + '_ {
     }
 }
 
+/// Whether an error says that nothing can be written here, while reading may go on.
+#[must_use]
+pub fn takes_no_writing(error: &io::Error) -> bool {
+    use io::ErrorKind;
+    matches!(
+        error.kind(),
+        ErrorKind::ReadOnlyFilesystem
+            | ErrorKind::PermissionDenied
+            | ErrorKind::StorageFull
+            | ErrorKind::QuotaExceeded
+            | ErrorKind::FileTooLarge
+    )
+}
+
 /// `None` when the file or folder that was asked for does not exist.
 pub fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
     match done {

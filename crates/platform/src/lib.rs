@@ -16,7 +16,9 @@ mod path;
 mod writers;
 
 pub use clock::{Clock, SystemClock};
-pub use disk::{Access, Disk, File, FileId, Listed, Lock, LockError, Stat, if_there};
+pub use disk::{
+    Access, Disk, File, FileId, Listed, Lock, LockError, Stat, if_there, takes_no_writing,
+};
 pub use entropy::{Entropy, OsEntropy};
 pub use host::{HostFacts, host_facts};
 pub use named::{Named, NamedKind, follow};

@@ -1,3 +1,4 @@
+use bough_platform::takes_no_writing;
 use thiserror::Error;
 
 /// Why a search or a change of an index did not happen.
@@ -31,15 +32,11 @@ pub enum SearchError {
 
 impl From<std::io::Error> for SearchError {
     fn from(error: std::io::Error) -> Self {
-        use std::io::ErrorKind;
         let reason = error.to_string();
-        match error.kind() {
-            ErrorKind::ReadOnlyFilesystem
-            | ErrorKind::PermissionDenied
-            | ErrorKind::StorageFull
-            | ErrorKind::QuotaExceeded
-            | ErrorKind::FileTooLarge => Self::Unwritable { reason },
-            _ => Self::Unavailable { reason },
+        if takes_no_writing(&error) {
+            Self::Unwritable { reason }
+        } else {
+            Self::Unavailable { reason }
         }
     }
 }

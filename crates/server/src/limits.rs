@@ -158,6 +158,8 @@ pub const MEASURE_ASKED_SHARE: u32 = 10;
 /// Damaged sessions that the result of a verification names.
 pub const DAMAGED_SESSIONS_NAMED_MAX: usize = 100;
 
+/// How long a closing server waits for a peer that sends nothing, for a request or for the rest of one.
+pub const CLOSING_SILENCE: Duration = Duration::from_secs(1);
 /// How long a closing server waits for running requests.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
 /// How often some of the idempotency keys are checked for those whose time has ended.

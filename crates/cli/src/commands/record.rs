@@ -62,7 +62,7 @@ pub(crate) struct Args {
     #[arg(long)]
     strict: bool,
 
-    /// How long an agent may be idle; a session that it begins later is marked as begun after a timeout
+    /// How long an agent may be idle; a session that it begins later in this recording is marked as begun after a timeout
     #[arg(long, value_name = "TIME")]
     inactivity_timeout: Option<Span>,
 

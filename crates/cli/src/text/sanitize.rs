@@ -50,17 +50,16 @@ pub(crate) fn clean_tabbed(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// JSON in which the same characters are written as escapes, which every JSON reader reads back. Outside of
-/// strings JSON has none of them.
+/// JSON in which the same characters are written as escapes, which every JSON reader reads back. JSON itself escapes
+/// those below the space in strings, and outside of strings it has none of the others.
 pub(crate) fn escape_json(json: &str) -> Cow<'_, str> {
-    if json.is_ascii()
-        || !json.chars().any(|character| !character.is_ascii() && is_dangerous(character))
-    {
+    let is_escaped = |character: char| character > ' ' && is_dangerous(character);
+    if !json.chars().any(is_escaped) {
         return Cow::Borrowed(json);
     }
     let mut escaped = String::with_capacity(json.len() + 16);
     for character in json.chars() {
-        if !character.is_ascii() && is_dangerous(character) {
+        if is_escaped(character) {
             let mut units = [0; 2];
             for unit in character.encode_utf16(&mut units) {
                 escaped.push_str(&format!("\\u{unit:04x}"));
@@ -134,10 +133,13 @@ mod tests {
 
     #[test]
     fn json_says_the_same_after_escaping() {
-        let value = serde_json::json!({"a": "\u{9b}31m \u{202e} \u{e0041} 世界", "b": "\u{1b}"});
-        let escaped = escape_json(&value.to_string()).into_owned();
-        assert!(!escaped.contains(['\u{9b}', '\u{202e}', '\u{e0041}', '\u{1b}']));
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
+        for text in ["\u{9b}31m \u{202e} \u{e0041} 世界", "\u{1b}", "\u{7f}"] {
+            let value = serde_json::json!({ "a": text });
+            let pretty = serde_json::to_string_pretty(&value).unwrap();
+            let escaped = escape_json(&pretty);
+            assert!(!escaped.chars().any(|c| c != '\n' && is_dangerous(c)), "{escaped:?}");
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
+        }
     }
 
     proptest! {

@@ -392,6 +392,32 @@ fn a_directory_without_write_rights_can_be_read() {
     }
 }
 
+/// Copies leave out folders that are empty, and what a process that was killed had begun to build cannot be removed.
+#[cfg(unix)]
+#[test]
+fn a_directory_without_write_rights_can_be_read_whatever_lies_beside_the_sessions() {
+    let (place, session) = one_of_each();
+    for folder in ["staging", "processes"] {
+        std::fs::remove_dir_all(place.data_dir().join(folder)).unwrap();
+    }
+    remove_catalogue(&place);
+    can_only_be_read(&session, without_write_rights(&place));
+    let path = place.path().display().to_string();
+    assert!(Command::new("chmod").args(["-R", "u+w", &path]).status().unwrap().success());
+
+    std::fs::remove_dir_all(place.data_dir().join("trash")).unwrap();
+    let begun = place.data_dir().join("staging/begun");
+    std::fs::create_dir_all(&begun).unwrap();
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(86_400);
+    std::fs::File::open(&begun).unwrap().set_modified(long_ago).unwrap();
+    let run = without_write_rights(&place);
+    for args in [&["ls"][..], &["verify"], &["show", &session]] {
+        let done = run(args);
+        assert_eq!(done.code, 0, "{args:?}: {done:?}");
+    }
+    assert!(Command::new("chmod").args(["-R", "u+w", &path]).status().unwrap().success());
+}
+
 #[test]
 fn a_long_session_of_a_known_model_is_compacted_by_itself() {
     let place = Place::new();

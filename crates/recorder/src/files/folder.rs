@@ -5,11 +5,11 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use bough_platform::{Access, Disk, File, LockError, RelPath, host_facts};
+use bough_platform::{Access, Disk, File, LockError, RelPath, host_facts, if_there};
 use serde::Serialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use super::compare::missing_from;
+use super::compare::{missing_from, unread_in};
 use super::pretty::Pretty;
 use super::split;
 use super::write::{PieceWriter, is_marked, mark_of};
@@ -156,10 +156,12 @@ impl SessionFolder {
                 _ => {}
             }
         }
-        let Some(stored) = self.read(id, names)? else {
+        let Some(mut bytes) = self.read_file(id, names)? else {
             return Ok(());
         };
-        missing_from(session, &stored).map_or(Ok(()), |missing| {
+        let stored = parsed(id, &mut bytes)?;
+        let missing = missing_from(session, &stored).or_else(|| unread_in(&bytes, &stored));
+        missing.map_or(Ok(()), |missing| {
             Err(SessionError::LostUpdate { session_id: id.to_owned(), missing })
         })
     }
@@ -189,25 +191,17 @@ impl SessionFolder {
         session_id: &str,
         names: &Names,
     ) -> Result<Option<RecordedSession>, SessionError> {
-        let mut bytes = match self.disk.read_all(&names.file, SESSION_FILE_BYTES_MAX) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(io_error("read", session_id)(error)),
+        let Some(mut bytes) = self.read_file(session_id, names)? else {
+            return Ok(None);
         };
-        let unreadable =
-            |source| SessionError::Unreadable { session_id: session_id.to_owned(), source };
-        let mut session = match split::read(&mut bytes) {
-            Some(session) => session,
-            None => serde_json::from_slice(&bytes).map_err(unreadable)?,
-        };
-        if session.session_id != session_id {
-            return Err(SessionError::WrongSession {
-                session_id: session_id.to_owned(),
-                found: session.session_id,
-            });
-        }
+        let mut session = parsed(session_id, &mut bytes)?;
         session.lineage = Lineage::of(mark_of(&bytes));
         Ok(Some(session))
+    }
+
+    fn read_file(&self, session_id: &str, names: &Names) -> Result<Option<Vec<u8>>, SessionError> {
+        let bytes = self.disk.read_all(&names.file, SESSION_FILE_BYTES_MAX);
+        if_there(bytes).map_err(io_error("read", session_id))
     }
 
     /// The agent of a session file, if its beginning says so.
@@ -218,6 +212,23 @@ impl SessionFolder {
         head.truncate(read);
         Ok(agent_in(&head))
     }
+}
+
+/// The session in the bytes of its file.
+fn parsed(session_id: &str, bytes: &mut [u8]) -> Result<RecordedSession, SessionError> {
+    let unreadable =
+        |source| SessionError::Unreadable { session_id: session_id.to_owned(), source };
+    let session: RecordedSession = match split::read(bytes) {
+        Some(session) => session,
+        None => serde_json::from_slice(bytes).map_err(unreadable)?,
+    };
+    if session.session_id != session_id {
+        return Err(SessionError::WrongSession {
+            session_id: session_id.to_owned(),
+            found: session.session_id,
+        });
+    }
+    Ok(session)
 }
 
 fn names_of(session_id: &str) -> Result<Names, SessionError> {

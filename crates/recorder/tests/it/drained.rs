@@ -1,8 +1,10 @@
 //! Sessions that a recorder returns, and that a caller changes while the recorder continues.
+#![expect(clippy::disallowed_methods, reason = "tests edit files from outside")]
 
 use bough_recorder::{
-    AgentEvent, FileSystemSessionStore, LoopStatus, MemorySessionStore, RecordedSession,
-    SessionError, SessionRecorder, SessionRecorderConfig, SessionScope, SessionStore, TaskStatus,
+    AgentEvent, FileSystemSessionStore, LoopRecord, LoopStatus, MemorySessionStore,
+    RecordedSession, SessionError, SessionFormation, SessionRecorder, SessionRecorderConfig,
+    SessionScope, SessionStore, TaskStatus,
 };
 
 fn loop_of(number: u32) -> Vec<AgentEvent> {
@@ -11,7 +13,8 @@ fn loop_of(number: u32) -> Vec<AgentEvent> {
             "parent_loop_id":null,"timestamp":"2026-01-01T00:00:0{number}Z","metadata":null}}"#
     );
     let end = format!(
-        r#"{{"type":"AgentEnd","loop_id":"s.c.{number}","messages":[],
+        r#"{{"type":"AgentEnd","loop_id":"s.c.{number}",
+            "messages":[{{"role":"user","content":[{{"type":"text","text":"hi"}}],"timestamp":1}}],
             "usage":{{"input":{number},"output":1}},"timestamp":"2026-01-01T00:00:0{number}Z"}}"#
     );
     [start, end].map(|text| AgentEvent::from_json(&text).unwrap()).into()
@@ -31,22 +34,39 @@ fn drained(recorder: &mut SessionRecorder, number: u32) -> RecordedSession {
 type Change = fn(&mut RecordedSession);
 
 /// Changes that a caller may make to a session through the public API.
-const CHANGES: [(&str, Change); 6] = [
+const CHANGES: [(&str, Change); 11] = [
     ("another task name", |session| session.task_name = Some("mine".to_owned())),
     ("another task status", |session| session.stated_task_status = Some(TaskStatus::Failed)),
     ("another scope", |session| session.scope = SessionScope::Persistent),
     ("another agent", |session| session.agent_id = "b".to_owned()),
+    ("another time of creation", |session| session.created_at = EARLIER.parse().unwrap()),
+    ("another time of activity", |session| session.last_active_at = EARLIER.parse().unwrap()),
+    ("another formation", |session| {
+        session.formation = SessionFormation::FirstLoop { timestamp: EARLIER.parse().unwrap() };
+    }),
     ("a loop \"by-hand\"", |session| {
         let mut record = session.loops.iter().next().unwrap().clone();
         record.loop_id = "by-hand".to_owned();
         session.loops.add(record).unwrap();
     }),
     ("another status of loop \"s.c.1\"", |session| {
-        let mut record = session.loops.iter().next().unwrap().clone();
-        record.status = LoopStatus::Rejected;
-        session.loops = [record].into_iter().collect();
+        change_loop(session, |record| record.status = LoopStatus::Rejected);
+    }),
+    ("another status of loop \"s.c.1\"", |session| {
+        change_loop(session, |record| record.status = LoopStatus::Aborted);
+    }),
+    ("another agent of loop \"s.c.1\"", |session| {
+        change_loop(session, |record| record.agent_id = "b".to_owned());
     }),
 ];
+
+const EARLIER: &str = "2025-01-01T00:00:00Z";
+
+fn change_loop(session: &mut RecordedSession, change: fn(&mut LoopRecord)) {
+    let mut record = session.loops.iter().next().unwrap().clone();
+    change(&mut record);
+    session.loops = [record].into_iter().collect();
+}
 
 async fn a_change_by_hand_is_kept(store: &dyn SessionStore) {
     for (what, change) in CHANGES {
@@ -96,5 +116,32 @@ async fn a_recorder_whose_sessions_nobody_changes_goes_on() {
             store.save(&session.clone()).await.unwrap();
             assert_eq!(store.load("s").await.unwrap(), session);
         }
+    }
+}
+
+/// A file is edited in a text editor while the recorder continues: what this version does not know is refused too.
+#[tokio::test]
+async fn an_edit_of_the_file_is_not_overwritten_by_the_recorder() {
+    let edits = [
+        (r#""agent_id": "a","#, r#""agent_id": "a", "note": "mine","#),
+        (r#""status": "Completed","#, r#""status": "Completed", "note": "mine","#),
+        (r#""text":"hi""#, r#""text":"hi","note":"mine""#),
+        (r#"{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":1}"#, ""),
+        (r#""metadata": null"#, r#""metadata": {"note": 1}"#),
+        (r#""continuation_kind": "Initial""#, r#""continuation_kind": "Default""#),
+    ];
+    for (before, after) in edits {
+        let folder = tempfile::tempdir().unwrap();
+        let store = FileSystemSessionStore::new(folder.path());
+        let mut recorder = SessionRecorder::new(SessionRecorderConfig::default());
+        store.save(&drained(&mut recorder, 1)).await.unwrap();
+        let file = folder.path().join("s.json");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let edited = text.replacen(before, after, 1);
+        assert_ne!(edited, text, "{before}");
+        std::fs::write(&file, &edited).unwrap();
+        let lost = store.save(&drained(&mut recorder, 2)).await.unwrap_err();
+        assert!(matches!(lost, SessionError::LostUpdate { .. }), "{after}: {lost}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), edited);
     }
 }

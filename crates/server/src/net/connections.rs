@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -37,6 +37,8 @@ pub(crate) struct Activity {
     /// The number of the current wait; 0 while the connection works.
     wait: AtomicU64,
     waits: Arc<AtomicU64>,
+    /// Whether the peer has not taken yet what was written.
+    is_sending: AtomicBool,
     gives_way: Notify,
 }
 
@@ -81,8 +83,8 @@ impl Connections {
         table.opened += 1;
         let number = table.opened;
         let waits = self.0.waits.clone();
-        let activity =
-            Arc::new(Activity { wait: AtomicU64::new(0), waits, gives_way: Notify::new() });
+        let (wait, is_sending) = (AtomicU64::new(0), AtomicBool::new(false));
+        let activity = Arc::new(Activity { wait, waits, is_sending, gives_way: Notify::new() });
         table.open.insert(number, activity.clone());
         OpenConnection { connections: self.clone(), number, activity }
     }
@@ -143,6 +145,23 @@ impl Activity {
     /// The connection works from now on.
     pub(crate) fn work(&self) {
         self.wait.store(0, Ordering::Release);
+    }
+
+    /// Whether the peer takes no more of what is written.
+    pub(super) fn sends(&self, is_sending: bool) {
+        self.is_sending.store(is_sending, Ordering::Release);
+    }
+
+    /// Waits until the peer has neither sent nor taken anything for as long as `most`.
+    pub(super) async fn is_silent(&self, most: Duration) {
+        loop {
+            let before = self.wait.load(Ordering::Acquire);
+            tokio::time::sleep(most).await;
+            let has_waited = before != 0 && self.wait.load(Ordering::Acquire) == before;
+            if has_waited && !self.is_sending.load(Ordering::Acquire) {
+                return;
+            }
+        }
     }
 
     /// Asks the connection to close in favour of another one.

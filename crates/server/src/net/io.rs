@@ -2,12 +2,15 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
+
+use super::connections::Activity;
 
 /// A connected socket of any kind.
 pub(crate) trait Socket: AsyncRead + AsyncWrite + Send + Unpin + std::fmt::Debug {
@@ -31,6 +34,7 @@ impl Socket for tokio::net::UnixStream {}
 pub(crate) struct PatientIo {
     stream: Box<dyn Socket>,
     patience: Duration,
+    activity: Arc<Activity>,
     /// Runs while a write waits.
     deadline: Option<Pin<Box<Sleep>>>,
     /// Whether to acknowledge at once what arrives.
@@ -38,8 +42,12 @@ pub(crate) struct PatientIo {
 }
 
 impl PatientIo {
-    pub(crate) fn new(stream: Box<dyn Socket>, patience: Duration) -> Self {
-        Self { stream, patience, deadline: None, acknowledge_at_once: false }
+    pub(crate) fn new(
+        stream: Box<dyn Socket>,
+        patience: Duration,
+        activity: Arc<Activity>,
+    ) -> Self {
+        Self { stream, patience, activity, deadline: None, acknowledge_at_once: false }
     }
 
     /// Acknowledges at once what arrives. Peers that send two small pieces in a row without TCP_NODELAY wait for the
@@ -54,6 +62,7 @@ impl PatientIo {
         context: &mut Context<'_>,
         polled: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
+        self.activity.sends(polled.is_pending());
         if polled.is_ready() {
             self.deadline = None;
             return polled;

@@ -19,7 +19,8 @@ use super::connections::{AnswerBody, Connections, OpenConnection, RequestBody};
 use super::io::{PatientIo, Socket};
 use crate::config::{Address, LimitsConfig, ends};
 use crate::limits::{
-    DESCRIPTORS_FREED, HEADER_BYTES_READ, HEADER_TIMEOUT, HEADERS_MAX, WRITE_STALL_TIMEOUT,
+    CLOSING_SILENCE, DESCRIPTORS_FREED, HEADER_BYTES_READ, HEADER_TIMEOUT, HEADERS_MAX,
+    WRITE_STALL_TIMEOUT,
 };
 use crate::shutdown::Shutdown;
 
@@ -161,11 +162,12 @@ where
     S: Service<Request<Body>, Response = Response, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send,
 {
-    let mut io = PatientIo::new(stream, ends(limits.write_stall_timeout, WRITE_STALL_TIMEOUT));
+    let activity = open.activity();
+    let patience = ends(limits.write_stall_timeout, WRITE_STALL_TIMEOUT);
+    let mut io = PatientIo::new(stream, patience, activity.clone());
     if kind == ListenerKind::Bus {
         io = io.acknowledging_at_once();
     }
-    let activity = open.activity();
     let of_requests = open.activity();
     let app = tower::service_fn(move |request: Request<Incoming>| {
         let activity = of_requests.clone();
@@ -194,5 +196,9 @@ where
         () = activity.gives_way() => return Ok(()),
         () = shutdown.begun() => served.as_mut().graceful_shutdown(),
     }
-    Ok(served.await?)
+    tokio::select! {
+        ended = served => Ok(ended?),
+        // Nothing of a request that is not there as a whole was acknowledged.
+        () = activity.is_silent(CLOSING_SILENCE) => Ok(()),
+    }
 }

@@ -54,6 +54,28 @@ async fn slow_bodies_do_not_keep_requests_out() {
     assert_eq!(&start, b"HTTP/1.1 408");
 }
 
+/// The beginning of a request is nothing that a closing server would have to finish.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_ends_does_not_wait_for_the_rest_of_a_request() {
+    let test = TestServer::in_memory().await;
+    let (http, bus) = (test.server().http_address(), test.bus());
+    let head = format!("PUT /v1/sessions/s HTTP/1.1\r\nhost: {http}\r\n");
+    let body = format!("{head}content-type: application/json\r\ncontent-length: 100\r\n\r\n{{");
+    let mut peers = Vec::new();
+    for (address, text) in [(http, "GET /v1/sess"), (http, &body), (bus, "GET / HT")] {
+        let mut peer = TcpStream::connect(address).await.unwrap();
+        peer.write_all(text.as_bytes()).await.unwrap();
+        peers.push(peer);
+    }
+    // Answered after them, so all of them have been accepted.
+    assert_eq!(test.client().get("/healthz").await.status, 200);
+    test.worker().await;
+    let began = std::time::Instant::now();
+    test.stop().await;
+    let seconds = began.elapsed().as_secs();
+    assert!(seconds < 6, "{seconds} s");
+}
+
 #[tokio::test]
 async fn an_address_that_is_too_long_is_a_problem() {
     let test = TestServer::in_memory().await;

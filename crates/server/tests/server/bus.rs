@@ -388,10 +388,12 @@ async fn a_server_that_ends_does_not_wait_for_its_clients() {
     let test = TestServer::in_memory().await;
     let mut worker = test.worker().await;
     worker.host("ui::on").await;
+    let began = std::time::Instant::now();
     let stopping = tokio::spawn(test.stop());
     assert_eq!(worker.closed().await.0, 1001);
     assert!(worker.is_over().await);
     stopping.await.unwrap();
+    assert!(began.elapsed().as_secs() < 3, "{:?}", began.elapsed());
 }
 
 #[tokio::test]

@@ -30,7 +30,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use bough_platform::{Clock, Disk, RelPath, if_there};
+use bough_platform::{Clock, Disk, RelPath, if_there, takes_no_writing};
 use bough_session::{Incarnation, SessionId};
 use rusqlite::{Connection, MAIN_DB};
 
@@ -379,20 +379,9 @@ fn sqlite_error(error: rusqlite::Error) -> StoreError {
 
 /// Whether an error says that nothing can be written here, while reading may go on.
 pub(crate) fn cannot_write(error: &StoreError) -> bool {
-    use std::io::ErrorKind;
     match error {
         StoreError::Full => true,
-        StoreError::Io(error) => {
-            let kind = matches!(
-                error.kind(),
-                ErrorKind::ReadOnlyFilesystem
-                    | ErrorKind::PermissionDenied
-                    | ErrorKind::StorageFull
-                    | ErrorKind::QuotaExceeded
-                    | ErrorKind::FileTooLarge
-            );
-            kind || is_failed_write(error)
-        }
+        StoreError::Io(error) => takes_no_writing(error) || is_failed_write(error),
         _ => false,
     }
 }
