@@ -229,7 +229,8 @@ impl Finder<'_> {
             role: document.role,
             snippet: shown,
             on_active_path,
-            score: Some(candidate.score),
+            // It says how often the words are in sessions of others.
+            score: self.scope.metadata().is_empty().then_some(candidate.score),
         }))
     }
 

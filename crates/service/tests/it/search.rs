@@ -294,6 +294,9 @@ async fn tenants_find_their_own(bed: TestService) {
     assert_eq!(found(&ann, "secret").await, [entry.as_str(), "title"]);
     assert_eq!(found(&bob, "secret").await, [""; 0]);
     assert_eq!(found(&bed, "secret").await.len(), 2);
+    let (hers, all) = (search(&ann, "secret").await, search(&bed, "secret").await);
+    assert_eq!((hers["hits"][0].get("score"), hers["hits"][1].get("score")), (None, None));
+    assert!(all["hits"][0]["score"].is_number());
     let his = bob.ok("session::search", json!({"query": "secret"})).await;
     assert_eq!(his["index"]["behind_changes"], json!(0));
     bob.err("session::reindex", json!({})).await;
