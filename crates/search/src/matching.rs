@@ -218,6 +218,22 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_phrase_has_all_of_its_words_in_every_script() {
+        assert_eq!(spans("\"한국 말\"", "한국 말 좋다"), ["한국 말"]);
+        assert_eq!(spans("\"한국 말\"", "한국 말씀"), ["한국 말"]);
+        assert_eq!(spans("\"日本 語\"", "日本、語版"), ["日本、語"]);
+        for (query, text) in [
+            ("\"한국 말\"", "한국어 좋아"),
+            ("\"좋아 나\"", "한국어 좋아"),
+            ("\"日本 語\"", "日本人"),
+            ("\"日本 語\"", "日本人 語"),
+            ("tool.日本:語", "tool.日本"),
+        ] {
+            assert_eq!(spans(query, text), [""; 0], "{query} in {text}");
+        }
+    }
+
+    #[test]
     fn upper_and_lower_case_are_the_same() {
         for (query, text) in [
             ("GitHub", "github"),
@@ -237,8 +253,10 @@ pub(crate) mod tests {
 
     /// A text, and some of its words that follow each other as a phrase in random case.
     pub(crate) fn text_and_phrase() -> impl Strategy<Value = (String, String)> {
-        let word =
-            ("[a-zA-Z0-9\u{e9}\u{df}\u{3a3}\u{436}]{1,8}|[\u{65e5}\u{672c}]{1,4}", "[ _.:]{1,2}");
+        let word = (
+            "[a-zA-Z0-9\u{e9}\u{df}\u{3a3}\u{436}]{1,8}|[\u{65e5}\u{672c}\u{d55c}]{1,4}",
+            "[ _.:]{1,2}",
+        );
         let words = prop::collection::vec(word, 1..6);
         let bounds = (any::<prop::sample::Index>(), any::<prop::sample::Index>());
         (words, bounds, prop::collection::vec(any::<bool>(), 60)).prop_map(

@@ -342,7 +342,7 @@ impl ServiceError {
             Self::Limit(TooLarge { .. }) => "session/too_large" 413
                 "Send less at once, or keep large content elsewhere and refer to it.";
             Self::Limit(Empty { .. }) => "session/invalid_request" 400 "Use one character or more.";
-            Self::Limit(Reserved { .. }) => "session/invalid_request" 400 "Choose another id.";
+            Self::Limit(Reserved { .. }) => "session/invalid_request" 400 "Choose another name.";
             Self::ContextTooLarge { .. } => "session/context_too_large" 413
                 "Pass max_tokens, compact the session, or read it in pages with GET /v1/sessions/{session_id}/messages.";
             Self::RecordingGap { .. } => "session/recording_gap" 409 "Send the events after that one.";

@@ -154,6 +154,8 @@ pub const PUBLISH_EVENTS_MAX: usize = 10_000;
 pub const QUERY_BYTES_MAX: usize = 1024;
 /// How long a search waits for the index to take up what was just written; then it says how far the index is.
 pub const SEARCH_WAIT: Duration = Duration::from_millis(300);
+/// How often a search begins again because the index was made anew meanwhile.
+pub const SEARCH_AGAIN_MAX: usize = 2;
 /// Candidates of the index that one call compares with the store; a page with fewer hits than asked for has a cursor to the rest.
 pub const SEARCH_COMPARED_MAX: usize = 500;
 /// Records that a search reads at once to compare all candidates of a session; where there are more, each is read by itself.

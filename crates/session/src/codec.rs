@@ -298,7 +298,7 @@ fn decode_entry(stored: &Envelope<'_>, fields: &mut Fields<'_>) -> Option<Entry>
 fn emptied_entry(stored: &Envelope<'_>) -> Option<Entry> {
     let id = EntryId::from_stored(stored.id.as_deref()?);
     let parent = stored.parent.as_deref().map(EntryId::from_stored);
-    Some(Entry::hidden(id, parent, stored.at_ms))
+    Some(Entry::emptied(id, parent, stored.at_ms))
 }
 
 fn decode_revision(entry_id: EntryId, to: u64, fields: &mut Fields<'_>) -> Option<Revision> {

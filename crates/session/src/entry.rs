@@ -78,10 +78,12 @@ pub enum EntryBody {
 }
 
 /// The type of an entry that was hidden.
-const HIDDEN_TYPE: &str = "bough.hidden";
+pub(crate) const HIDDEN_TYPE: &str = "bough.hidden";
+/// The type of an entry in whose frame nothing was kept when it was redacted.
+pub(crate) const EMPTIED_TYPE: &str = "bough.redacted";
 
-fn hidden_body() -> EntryBody {
-    EntryBody::Custom(CustomPayload { custom_type: HIDDEN_TYPE.to_owned(), data: Value::Null })
+fn body_without_content(custom_type: &str) -> EntryBody {
+    EntryBody::Custom(CustomPayload { custom_type: custom_type.to_owned(), data: Value::Null })
 }
 
 impl EntryBody {
@@ -302,22 +304,28 @@ impl Entry {
         Self { id, parent_id, revision: 0, marks, ..self }
     }
 
-    /// An entry of which only its place in the tree is left.
+    /// What the record of a redacted entry holds if only its place in the tree was kept.
     #[must_use]
-    pub fn hidden(id: EntryId, parent_id: Option<EntryId>, timestamp: i64) -> Self {
-        Self::new(id, parent_id, timestamp, hidden_body())
+    pub fn emptied(id: EntryId, parent_id: Option<EntryId>, timestamp: i64) -> Self {
+        Self::new(id, parent_id, timestamp, body_without_content(EMPTIED_TYPE))
+    }
+
+    /// Whether nothing of its content was kept in its record. A `redacted` record of it follows.
+    #[must_use]
+    pub fn is_emptied(&self) -> bool {
+        self.body.own_custom_type() == Some(EMPTIED_TYPE)
     }
 
     /// Removes the content. The entry keeps its place in the tree, and its link to the previous document of its type.
     pub fn hide(&mut self) {
-        self.body = hidden_body();
+        self.body = body_without_content(HIDDEN_TYPE);
         self.origin = None;
     }
 
     /// Whether it was hidden: only its place in the tree is left, and no read shows it.
     #[must_use]
     pub fn is_hidden(&self) -> bool {
-        self.body.own_custom_type() == Some(HIDDEN_TYPE)
+        matches!(self.body.own_custom_type(), Some(HIDDEN_TYPE | EMPTIED_TYPE))
     }
 
     /// Replaces the content of a message, canonical or foreign. Returns whether the entry is a message.

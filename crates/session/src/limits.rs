@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::entry::{EMPTIED_TYPE, HIDDEN_TYPE};
 use crate::json::{JsonMap, RawJson, json_bytes, json_depth};
 use crate::members::UnknownMembers;
 use crate::{AgentMessage, ContentBlock, CustomPayload, Finish, OpaqueBody};
@@ -210,18 +211,23 @@ pub fn check_finish(finish: &Finish) -> Result<(), LimitError> {
 
 /// Checks the payload of a custom entry.
 pub fn check_custom(custom: &CustomPayload) -> Result<(), LimitError> {
-    let length = custom.custom_type.len();
-    check_at_most("custom_type", "bytes", length, CUSTOM_TYPE_BYTES_MAX)?;
+    check_custom_type(&custom.custom_type)?;
     check_depth("data", &custom.data)?;
     check_size("custom entry", custom, MESSAGE_BYTES_MAX)
 }
 
 /// Checks an application's document.
 pub fn check_opaque(body: &OpaqueBody) -> Result<(), LimitError> {
-    let length = body.custom_type.len();
-    check_at_most("custom_type", "bytes", length, CUSTOM_TYPE_BYTES_MAX)?;
+    check_custom_type(&body.custom_type)?;
     check_levels("data", body.data.depth())?;
     check_at_most("custom entry", "bytes", body.data.get().len(), MESSAGE_BYTES_MAX)
+}
+
+/// Entries of some types are shown by no read, so only the log may have them.
+fn check_custom_type(name: &str) -> Result<(), LimitError> {
+    check_at_most("custom_type", "bytes", name.len(), CUSTOM_TYPE_BYTES_MAX)?;
+    let reserved = [HIDDEN_TYPE, EMPTIED_TYPE].into_iter().find(|prefix| name.starts_with(prefix));
+    reserved.map_or(Ok(()), |prefix| Err(LimitError::Reserved { what: "custom_type", prefix }))
 }
 
 /// Checks a document under a key.

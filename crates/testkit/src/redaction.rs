@@ -33,6 +33,12 @@ const KEPT_OF_MESSAGE: [&str; 9] = [
     "is_error",
 ];
 
+/// The same of the end of a stream: no error message and no warnings.
+const KEPT_OF_FINISH: [&str; 4] = ["stop_reason", "model", "aborted", "usage"];
+
+/// The same of bookkeeping.
+const KEPT_OF_CUSTOM: [&str; 3] = ["first_kept_entry_id", "tokens_before", "usage"];
+
 /// Removes the content of an entry, and of its revisions, from the segments of a session that no process has open.
 /// Returns how many frames were changed. The caller has appended the `redacted` record.
 pub fn redact_entry(
@@ -114,6 +120,10 @@ impl Redaction<'_> {
                 self.manifest.position = Position { bytes, ..self.manifest.position };
             }
             changed.extend(redacted.changed);
+        }
+        let streams = join(&self.container, "stream.log")?;
+        if self.disk.stat(&streams)?.is_some() {
+            self.disk.remove_file(&streams)?;
         }
         match self.length {
             RedactedLength::Kept => {
@@ -245,15 +255,28 @@ fn padded(object: &str, spaces: usize) -> String {
 /// A record without its content.
 fn emptied(kind: &str, payload: &str) -> io::Result<String> {
     let record: Value = serde_json::from_str(payload).map_err(invalid)?;
-    let mut kept = members(&record, &["timestamp", "revision", "previous", "from", "finish"]);
+    let mut kept = members(&record, &["timestamp", "revision", "previous", "from"]);
+    // A message of another form is kept in the canonical one; those of the tests have the same members.
+    let foreign = record.get("foreign").and(record.get("json"));
     if kind == "rev" {
         kept.insert("content".to_owned(), json!([]));
-    } else if let Some(message) = record.get("message") {
+        if let Some(finish) = record.get("finish") {
+            kept.insert("finish".to_owned(), Value::Object(members(finish, &KEPT_OF_FINISH)));
+        }
+    } else if let Some(message) = record.get("message").or(foreign) {
         let mut message = members(message, &KEPT_OF_MESSAGE);
         message.insert("content".to_owned(), json!([]));
         kept.insert("message".to_owned(), Value::Object(message));
     } else if let Some(custom_type) = record.get("custom") {
         kept.insert("custom".to_owned(), custom_type.clone());
+        let mut data = members(record.get("data").unwrap_or(&Value::Null), &KEPT_OF_CUSTOM);
+        if custom_type == "bough.compaction" {
+            data.insert("summary".to_owned(), json!(""));
+        }
+        kept.insert("data".to_owned(), Value::Object(data));
+    } else if let Some(custom_type) = record.get("opaque") {
+        kept.insert("opaque".to_owned(), custom_type.clone());
+        kept.insert("json".to_owned(), Value::Null);
     } else {
         // Nothing is kept but the entry's place in the tree.
         kept.clear();

@@ -1,5 +1,7 @@
 //! Parses the text of a [`Query`].
 
+use std::ops::Range;
+
 use bough_session::Role;
 use thiserror::Error;
 
@@ -315,23 +317,24 @@ fn phrase_of(text: &str, is_quoted: bool) -> Result<Option<Phrase>, QueryError> 
     Ok((!words.is_empty()).then_some(Phrase { words, is_prefix }))
 }
 
-/// Adds a token to the words before it, each with the place where it starts.
-fn add_token(words: &mut Vec<(usize, Word)>, token: &Token<'_>) {
-    let term = token.term.to_owned();
+/// Adds a token to the words before it, each with its place in the text. Characters of a script without spaces are a word as
+/// far as nothing separates them: the terms of each overlap the one before.
+fn add_token(words: &mut Vec<(Range<usize>, Word)>, token: &Token<'_>) {
+    let (term, place) = (token.term.to_owned(), token.range.clone());
     match (token.kind, words.last_mut()) {
-        (TokenKind::Gram, Some((_, last))) if last.whole.is_none() => last.parts.push(term),
-        (TokenKind::Gram, _) => {
-            words.push((token.range.start, Word { parts: vec![term], whole: None }));
+        (TokenKind::Gram, Some((run, last))) if last.whole.is_none() && place.start < run.end => {
+            run.end = place.end;
+            last.parts.push(term);
         }
+        (TokenKind::Gram, _) => words.push((place, Word { parts: vec![term], whole: None })),
         (TokenKind::Part, _) => {
-            let word = Word { parts: vec![term.clone()], whole: Some(term) };
-            words.push((token.range.start, word));
+            words.push((place, Word { parts: vec![term.clone()], whole: Some(term) }));
         }
         (TokenKind::Whole, _) => {
             // The parts came just before.
-            let first = words.partition_point(|(start, _)| *start < token.range.start);
+            let first = words.partition_point(|(part, _)| part.start < place.start);
             let parts = words.drain(first..).flat_map(|(_, word)| word.parts).collect();
-            words.push((token.range.start, Word { parts, whole: Some(term) }));
+            words.push((place, Word { parts, whole: Some(term) }));
         }
     }
 }
@@ -399,6 +402,9 @@ mod tests {
             ("\u{4f7f}\u{7528} \u{7528} rust".to_owned(), false)
         );
         assert_eq!(of("Rust\u{8bed}"), ("rust \u{8bed}".to_owned(), true));
+        // Only the end of the last word is covered by terms before it.
+        assert_eq!(of("\"한국 말\""), ("한국 국 말".to_owned(), true));
+        assert_eq!(of("\"저는 나 학생입니다\"").0, "저는 는 나 학생입 생입니 입니다");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::api::{
     SearchStatusRequest,
 };
 use crate::error::ServiceError;
-use crate::limits::{QUERY_BYTES_MAX, SEARCH_COMPARED_MAX, SEARCH_WAIT};
+use crate::limits::{QUERY_BYTES_MAX, SEARCH_AGAIN_MAX, SEARCH_COMPARED_MAX, SEARCH_WAIT};
 use crate::runtime::Runtime;
 use crate::scope::Scope;
 use crate::search::{Search, SessionEnd, agent_of_state, failed};
@@ -42,24 +42,33 @@ pub(crate) async fn search(
         let session = SessionId::from_stored(session);
         query.filters.is_whole_session = runtime.visible(scope, &session).await?.is_some();
     }
-    search.catch_up(&runtime.store, SEARCH_WAIT).await?;
-    let index = status(&search, &runtime, scope).await?;
     let epoch = runtime.store.change_cursor().await?.epoch;
     let cursor = request.cursor.as_deref().map(|text| open_cursor(epoch, text)).transpose()?;
-    let mut finder = Finder {
-        runtime: &runtime,
-        scope,
-        query: &query,
-        request: &request,
-        sessions: HashMap::new(),
-        listed: HashSet::new(),
-        labelled: HashSet::new(),
-    };
     let limit = service.settings().page(request.limit);
     let now_ms = service.now_ms();
-    let (hits, next) = finder.page(&search, limit, cursor, now_ms).await?;
-    let next_cursor = next.map(|text| close_cursor(epoch, &text));
-    Ok(SearchResponse { hits, next_cursor, index: Some(index) })
+    let mut again = SEARCH_AGAIN_MAX;
+    loop {
+        search.catch_up(&runtime.store, SEARCH_WAIT).await?;
+        let place = search.place().await?;
+        let index = status(&search, &runtime, scope).await?;
+        let mut finder = Finder {
+            runtime: &runtime,
+            scope,
+            query: &query,
+            request: &request,
+            sessions: HashMap::new(),
+            listed: HashSet::new(),
+            labelled: HashSet::new(),
+        };
+        let (hits, next) = finder.page(&search, limit, cursor.clone(), now_ms).await?;
+        // An index that this search found to be damaged is replaced by an empty one, which has no hits.
+        if again > 0 && search.has_lost(place.as_ref()).await? {
+            again -= 1;
+            continue;
+        }
+        let next_cursor = next.map(|text| close_cursor(epoch, &text));
+        return Ok(SearchResponse { hits, next_cursor, index: Some(index) });
+    }
 }
 
 pub(crate) async fn search_status(
@@ -220,7 +229,8 @@ impl Finder<'_> {
             role: document.role,
             snippet: shown,
             on_active_path,
-            score: Some(candidate.score),
+            // It says how often the words are in sessions of others.
+            score: self.scope.metadata().is_empty().then_some(candidate.score),
         }))
     }
 

@@ -93,10 +93,25 @@ impl Search {
         Ok(())
     }
 
+    /// Where the index is in the feed of all sessions; `None` for an empty one.
+    pub(crate) async fn place(&self) -> Result<Option<ChangeCursor>, ServiceError> {
+        let known = self.index.cursor().await.map_err(failed)?;
+        Ok(known.and_then(|text| text.parse().ok()))
+    }
+
+    /// Whether the index was made anew since it was at a place in the feed.
+    pub(crate) async fn has_lost(
+        &self,
+        place: Option<&ChangeCursor>,
+    ) -> Result<bool, ServiceError> {
+        let Some(before) = place else { return Ok(false) };
+        let now = self.place().await?;
+        Ok(now.is_none_or(|now| now.epoch != before.epoch || now.number < before.number))
+    }
+
     /// Whether everything up to a cursor of the feed is indexed.
     async fn has(&self, target: &ChangeCursor) -> Result<bool, ServiceError> {
-        let known = self.index.cursor().await.map_err(failed)?;
-        let known = known.and_then(|text| text.parse::<ChangeCursor>().ok());
+        let known = self.place().await?;
         let is_there =
             known.is_some_and(|at| at.epoch == target.epoch && at.number >= target.number);
         Ok(is_there && self.index.stale(1).await.map_err(failed)?.is_empty())
@@ -105,9 +120,7 @@ impl Search {
     /// How far the index is behind the store.
     pub(crate) async fn status(&self, store: &dyn Store) -> Result<IndexStatus, ServiceError> {
         let now = store.change_cursor().await?;
-        let known = self.index.cursor().await.map_err(failed)?;
-        let known = known.and_then(|text| text.parse::<ChangeCursor>().ok());
-        let behind_changes = match known {
+        let behind_changes = match self.place().await? {
             Some(known) if known.epoch == now.epoch => now.number.saturating_sub(known.number),
             _ => now.number.max(1),
         };

@@ -8,30 +8,43 @@ use std::time::Duration;
 use bough_platform::{OsDisk, Platform, SystemClock};
 use bough_record::Envelope;
 use bough_search::NativeIndex;
-use bough_service::{EventFilter, EventKind, FeedItem, Scope, Service, StartAt};
+use bough_service::{EventFilter, EventKind, FeedCursor, FeedItem, Scope, Service, StartAt};
 use bough_session::{NewRecord, SessionId, codec};
 use bough_store::{NativeOptions, NativeStore, Store, StoreError, StoreExt};
 use bough_testkit::{RedactedLength, redact_entry};
 use serde_json::{Value, json};
 
 use crate::common::process::service_on;
-use crate::common::{TestService, stores, user};
+use crate::common::{TestService, assistant, stores, user};
 
 const LENGTHS: [RedactedLength; 2] = [RedactedLength::Kept, RedactedLength::Changed];
-/// Words of the redacted entries: of a message, of a message before and after its change, and of an application's entry.
-const GONE: [&str; 5] =
-    ["firstsecret", "draftsecret", "changedsecret", "notesecret", "revisedlater"];
+/// Words of the redacted entries: of a message, of a message before and after its change, of an application's entry, of a
+/// message that is kept as it came, of one that streamed and failed, and of a compaction.
+const GONE: [&str; 10] = [
+    "firstsecret",
+    "draftsecret",
+    "changedsecret",
+    "notesecret",
+    "revisedlater",
+    "foreignsecret",
+    "streamsecret",
+    "failuresecret",
+    "warningsecret",
+    "summarysecret",
+];
 /// Long enough for the digest that takes the place of content.
 const REST: &str = "and so on, and so on, and so on, and so on";
 
 /// How long to wait for something that takes a moment.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A session with the words in three entries, and one that is kept.
+/// A session with the words in some entries, and one that is kept.
 struct Planted {
     session: String,
-    redacted: [String; 3],
+    redacted: [String; 6],
     kept: String,
+    /// Where the session's feed was before.
+    begun: FeedCursor,
 }
 
 async fn append_id(bed: &TestService, session: &str, request: Value) -> String {
@@ -40,14 +53,47 @@ async fn append_id(bed: &TestService, session: &str, request: Value) -> String {
 
 async fn plant(bed: &TestService) -> Planted {
     let session = bed.create(json!({"title": "A title"})).await;
+    let feed = bed.subscribe(of_one(&session), StartAt::Now).await;
+    let begun = feed.subscription.cursor().unwrap();
     let first = bed.say(&session, &format!("firstsecret {REST}")).await;
     let changed = bed.say(&session, &format!("draftsecret {REST}")).await;
     bed.update(&session, &changed, &format!("changedsecret {REST}")).await;
     bed.update(&session, &changed, &format!("revisedlater {REST}")).await;
     let data = json!({"custom_type": "note", "data": {"text": format!("notesecret {REST}")}});
     let note = append_id(bed, &session, json!({"custom": data})).await;
+    let foreign = foreign(bed, &session).await;
+    let streamed = streamed(bed, &session).await;
+    let data = json!({"summary": format!("summarysecret {REST} {REST}"), "first_kept_entry_id": foreign, "tokens_before": 9});
+    let data = json!({"custom_type": "bough.compaction", "data": data});
+    let summary = append_id(bed, &session, json!({"custom": data})).await;
     let kept = bed.say(&session, "what is keptword").await;
-    Planted { session, redacted: [first, changed, note], kept }
+    Planted { session, redacted: [first, changed, note, foreign, streamed, summary], kept, begun }
+}
+
+/// A message with a member that the canonical message does not have, so that it is stored as it came.
+async fn foreign(bed: &TestService, session: &str) -> String {
+    let content = json!([{"type": "text", "text": format!("foreignsecret {REST}")}]);
+    let message = json!({
+        "role": "assistant", "content": content, "stop_reason": "end", "model": "m", "provider": "p",
+        "timestamp": 7, "usage": {"input": 5, "output": 6}, "comment": "foreignsecret",
+    });
+    append_id(bed, session, json!({"message": message})).await
+}
+
+/// A message that streamed and ended with an error.
+async fn streamed(bed: &TestService, session: &str) -> String {
+    let begun = json!({"message": assistant(&format!("streamsecret {REST}")), "stream": true});
+    let entry = append_id(bed, session, begun).await;
+    for _ in 0..3 {
+        let more = json!({"session_id": session, "entry_id": entry, "block": 0, "text": format!("streamsecret {REST}")});
+        bed.ok("session::append-delta", more).await;
+    }
+    let failed = json!({
+        "session_id": session, "entry_id": entry, "stop_reason": "error", "model": "m-2", "usage": {"output": 7},
+        "error_message": format!("failuresecret {REST}"), "warnings": [format!("warningsecret {REST}")],
+    });
+    bed.ok("session::finish-message", failed).await;
+    entry
 }
 
 /// The record that says that an entry was redacted, and hides it.
@@ -72,11 +118,14 @@ async fn append_redaction(
 
 /// Redacts the planted entries and opens the store again.
 async fn redact(bed: &mut TestService, planted: &Planted, length: RedactedLength) {
-    let [first, changed, note] = &planted.redacted;
+    let [first, changed, note, foreign, streamed, summary] = &planted.redacted;
     for (entry, payload) in [
         (first, json!({"message": true, "preview": true, "by": "somebody", "reason": "a key"})),
         (changed, json!({"message": true})),
         (note, Value::Null),
+        (foreign, json!({"message": true})),
+        (streamed, json!({"message": true})),
+        (summary, Value::Null),
     ] {
         let store = bed.service.store();
         append_redaction(&*store, &planted.session, entry, &payload).await.unwrap();
@@ -144,7 +193,7 @@ async fn nothing_is_found(service: &Service) {
 
 /// No read fails, and none has a word of the redacted entries.
 async fn no_read_has_it(bed: &TestService, planted: &Planted) {
-    let Planted { session, redacted, kept } = planted;
+    let Planted { session, redacted, kept, .. } = planted;
     let of_session = json!({"session_id": session, "include_custom": true});
     for function in
         ["get", "messages", "messages-tail", "path", "context", "entries", "branches", "tree"]
@@ -162,17 +211,52 @@ async fn no_read_has_it(bed: &TestService, planted: &Planted) {
     let raw = bed.ok("session::raw", json!({"session_id": session, "read": records})).await;
     assert!(!GONE.iter().any(|word| raw.to_string().contains(word)), "{raw}");
     assert!(raw.to_string().contains("a key"), "the redaction itself is kept: {raw}");
+    no_feed_has_it(bed, planted).await;
+    for prefix in redacted.iter().map(|entry| &entry[..entry.len() - 1]) {
+        let named = json!({"session_id": session, "id_prefix": prefix});
+        assert_eq!(bed.ok("session::entries", named).await["entries"], json!([]), "{prefix}");
+    }
     let listed = bed.ok("session::list", json!({"include_details": true})).await;
     let shown = listed["sessions"][0].to_string();
     assert!(shown.contains("A title") && !shown.contains("secret"), "{listed}");
 }
 
+fn of_one(session: &str) -> EventFilter {
+    EventFilter::everything().in_session(SessionId::from_stored(session))
+}
+
+/// Not to subscribers that come late, and not to one that resumes where it was before the entries were written.
+async fn no_feed_has_it(bed: &TestService, planted: &Planted) {
+    let of_one = of_one(&planted.session);
+    for (filter, start) in [
+        (of_one.clone(), StartAt::Start),
+        (of_one.clone(), StartAt::Snapshot),
+        (of_one, StartAt::After(planted.begun.clone())),
+        (EventFilter::everything(), StartAt::Replay(None)),
+    ] {
+        let mut late = bed.subscribe(filter, start.clone()).await;
+        let mut told = String::new();
+        while let Some(item) = late.subscription.next_ready().await.unwrap() {
+            told.push_str(&format!("{item:?}"));
+        }
+        assert!(!GONE.iter().any(|word| told.contains(word)), "{start:?}: {told}");
+        assert!(
+            matches!(start, StartAt::Snapshot) || told.contains("keptword"),
+            "{start:?}: {told}"
+        );
+    }
+}
+
 /// What a list and the service count, without what moves with time.
-async fn counts(bed: &TestService, session: &str) -> (u64, u64, u64, Option<String>, String) {
+async fn counts(bed: &TestService, session: &str) -> Value {
     let id = SessionId::from_stored(session);
     let state = bed.service.store().state(&id).await.unwrap().unwrap().state;
-    let leaf = state.leaf.as_ref().unwrap().to_string();
-    (state.entry_count, state.meta.message_count, state.hidden_count, state.preview.clone(), leaf)
+    json!({
+        "entries": state.entry_count, "messages": state.meta.message_count, "hidden": state.hidden_count,
+        "preview": state.preview, "leaf": state.leaf, "compactions": state.compactions, "model": state.model,
+        "usage": bed.ok("session::usage", json!({"session_id": session})).await["session"],
+        "stats": bed.ok("session::stats", json!({})).await["rows"],
+    })
 }
 
 async fn bed() -> TestService {
@@ -184,8 +268,15 @@ async fn redacted_entries_are_in_no_read_and_counts_are_right() {
     for length in LENGTHS {
         let mut bed = bed().await;
         let planted = plant(&bed).await;
+        let spent = counts(&bed, &planted.session).await;
         redact(&mut bed, &planted, length).await;
-        let expected = (1, 1, 3, None, planted.kept.clone());
+        let mut expected = json!({
+            "entries": 1, "messages": 1, "hidden": 6, "preview": null, "leaf": planted.kept,
+        });
+        for same in ["compactions", "model", "usage", "stats"] {
+            expected[same] = spent[same].clone();
+        }
+        assert_eq!(spent["usage"]["total"]["output"], json!(13), "{spent}");
         for _ in 0..2 {
             no_read_has_it(&bed, &planted).await;
             assert_eq!(counts(&bed, &planted.session).await, expected, "{length:?}");
@@ -298,4 +389,24 @@ async fn a_service_that_had_the_session_open_finds_and_shows_nothing() {
         nothing_is_found(&service).await;
         check_files(folder.path());
     }
+}
+
+/// Only records of the log hide an entry: a caller cannot append one that no read would show.
+#[tokio::test]
+async fn nobody_can_append_an_entry_that_is_hidden() {
+    let bed = bed().await;
+    let session = bed.create(json!({})).await;
+    for custom_type in ["bough.hidden", "bough.redacted"] {
+        let custom = json!({"custom_type": custom_type, "data": "unseen"});
+        let request = json!({"session_id": session, "custom": custom});
+        let (code, text) = bed.err("session::append", request).await;
+        assert_eq!(code, "session/invalid_request", "{text}");
+        let many = json!({"session_id": session, "entries": [{"custom": custom}]});
+        bed.err("session::append-entries", many).await;
+    }
+    assert_eq!(counts(&bed, &session).await["entries"], json!(0));
+    // The type is no more than a word in other places.
+    let message = json!({"role": "custom", "custom_type": "bough.hidden", "content": [{"type": "text", "text": "seen"}], "timestamp": 1});
+    append_id(&bed, &session, json!({"message": message})).await;
+    assert_eq!(bed.texts(&session).await, ["seen"]);
 }

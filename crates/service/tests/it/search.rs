@@ -2,11 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use async_trait::async_trait;
 use bough_platform::OsDisk;
-use bough_search::{NativeIndex, SearchAsk, SearchIndex, parse_query};
+use bough_search::{
+    CandidatePage, IndexBatch, IndexCounts, IndexLock, IndexedSession, NativeIndex, SearchAsk,
+    SearchError, SearchIndex, parse_query,
+};
 use bough_service::{Right, Scope, Service};
-use bough_session::{Canonical, ContentBlock};
+use bough_session::{Canonical, ContentBlock, SessionId};
 use bough_store::{ListQuery, Position, StoreExt};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -289,6 +294,9 @@ async fn tenants_find_their_own(bed: TestService) {
     assert_eq!(found(&ann, "secret").await, [entry.as_str(), "title"]);
     assert_eq!(found(&bob, "secret").await, [""; 0]);
     assert_eq!(found(&bed, "secret").await.len(), 2);
+    let (hers, all) = (search(&ann, "secret").await, search(&bed, "secret").await);
+    assert_eq!((hers["hits"][0].get("score"), hers["hits"][1].get("score")), (None, None));
+    assert!(all["hits"][0]["score"].is_number());
     let his = bob.ok("session::search", json!({"query": "secret"})).await;
     assert_eq!(his["index"]["behind_changes"], json!(0));
     bob.err("session::reindex", json!({})).await;
@@ -476,6 +484,72 @@ async fn an_index_that_missed_everything_catches_up() {
     index(&bed);
     assert_eq!(found(&bed, "afterwards").await, [last.as_str()]);
     assert_eq!(found(&bed, "before").await, [entry.as_str()]);
+}
+
+/// An index whose file turns out to be damaged when it is searched, and is replaced by an empty one as [`NativeIndex`] does.
+struct DamagedOnce {
+    inner: NativeIndex,
+    is_damaged: AtomicBool,
+}
+
+#[async_trait]
+impl SearchIndex for DamagedOnce {
+    async fn cursor(&self) -> Result<Option<String>, SearchError> {
+        self.inner.cursor().await
+    }
+
+    async fn session(&self, session: &SessionId) -> Result<Option<IndexedSession>, SearchError> {
+        self.inner.session(session).await
+    }
+
+    async fn sessions(
+        &self,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<IndexedSession>, SearchError> {
+        self.inner.sessions(after, limit).await
+    }
+
+    async fn stale(&self, limit: usize) -> Result<Vec<IndexedSession>, SearchError> {
+        self.inner.stale(limit).await
+    }
+
+    async fn counts(&self) -> Result<IndexCounts, SearchError> {
+        self.inner.counts().await
+    }
+
+    async fn apply(&self, batch: IndexBatch) -> Result<(), SearchError> {
+        self.inner.apply(batch).await
+    }
+
+    async fn search(&self, ask: &SearchAsk<'_>) -> Result<CandidatePage, SearchError> {
+        if self.is_damaged.swap(false, Ordering::Relaxed) {
+            self.inner.clear().await?;
+        }
+        self.inner.search(ask).await
+    }
+
+    async fn clear(&self) -> Result<(), SearchError> {
+        self.inner.clear().await
+    }
+
+    async fn lock(&self) -> Result<Option<IndexLock>, SearchError> {
+        self.inner.lock().await
+    }
+}
+
+#[tokio::test]
+async fn a_search_that_finds_the_index_damaged_is_made_again() {
+    let bed = TestService::on(&stores::memory()).await;
+    let inner = NativeIndex::in_memory().unwrap();
+    let index = Arc::new(DamagedOnce { inner, is_damaged: AtomicBool::new(false) });
+    bed.service.set_search_index(Some(index.clone()));
+    let id = bed.create(json!({})).await;
+    let entry = bed.say(&id, "planted").await;
+    assert_eq!(found(&bed, "planted").await, [entry.as_str()]);
+    index.is_damaged.store(true, Ordering::Relaxed);
+    assert_eq!(found(&bed, "planted").await, [entry.as_str()]);
+    assert!(!index.is_damaged.load(Ordering::Relaxed));
 }
 
 #[tokio::test]

@@ -92,11 +92,12 @@ impl SessionState {
         if let Some(forks) = &mut self.forks {
             Arc::make_mut(forks).note(entry);
         }
-        if entry.is_hidden() {
+        if entry.is_hidden() && !entry.is_emptied() {
             // The copy of a hidden entry keeps its place in the tree of a fork.
             self.hidden_count += 1;
             return;
         }
+        // One without content is counted too: the record that redacts it takes it out of the count.
         self.entry_count += 1;
         let before_labels = self.leaf_before_labels.take().or(before);
         self.meta.touch(at_ms);
@@ -125,6 +126,7 @@ impl SessionState {
                 }
                 self.apply_bookkeeping(&kind);
             }
+            None if entry.is_emptied() => {}
             None => self.note_custom_type(&custom.custom_type, entry),
         }
     }

@@ -5,8 +5,8 @@ use bough_session::codec::{decode, decode_delta, encode, encode_delta, shortened
 use bough_session::{
     ContentBlock, ContentChange, CustomPayload, Delta, Entry, EntryBody, EntryId, FORMAT_PI,
     Finish, ForeignBody, LoopEvent, LoopId, LoopPhase, MetaChange, ModelName, RawJson, Record,
-    Replaced, RequestDigest, Revision, SessionId, SessionStatus, StatusChange, StopReason,
-    TextAppend, Usage, UsageChange,
+    Replaced, RequestDigest, Revision, SessionId, SessionState, SessionStatus, StatusChange,
+    StopReason, TextAppend, Usage, UsageChange,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -281,6 +281,22 @@ fn an_entry_of_which_nothing_was_kept_is_hidden() {
         let mut known = form.clone();
         known.payload = payload.into();
         assert_eq!(encode(&record, 7).id, known.id);
+    }
+}
+
+/// The record that redacts an entry takes it out of the counts, whatever was kept of it.
+#[test]
+fn an_entry_of_which_nothing_was_kept_is_counted_once() {
+    let meta = decode(stored("meta", r#"{"title":"t"}"#));
+    let emptied = Envelope { id: Some("e".into()), ..stored("entry", "{}") };
+    let whole = Envelope { id: Some("e".into()), ..stored("entry", r#"{"opaque":"t","json":1}"#) };
+    let redacted = Envelope { target: Some("e".into()), ..stored("redacted", "{}") };
+    for entry in [whole, emptied] {
+        let mut state = SessionState::new(SessionId::from_stored("s"));
+        for (seq, record) in (1..).zip([&meta, &decode(entry), &decode(redacted.clone())]) {
+            state.apply(record, seq, 7);
+        }
+        assert_eq!((state.entry_count, state.hidden_count, state.message_count), (0, 1, 0));
     }
 }
 
