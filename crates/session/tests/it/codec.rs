@@ -296,7 +296,7 @@ fn an_entry_of_which_nothing_was_kept_is_counted_once() {
         for (seq, record) in (1..).zip([&meta, &decode(entry), &decode(redacted.clone())]) {
             state.apply(record, seq, 7);
         }
-        assert_eq!((state.entry_count, state.hidden_count, state.message_count), (0, 1, 0));
+        assert_eq!((state.entry_count, state.hidden_count, state.meta.message_count), (0, 1, 0));
     }
 }
 
