@@ -12,6 +12,15 @@ const SHORT: usize = 10_000;
 const LONG: usize = 1_000_000;
 const ENTRY_BYTES: usize = 50;
 
+/// What must take little memory on a long session.
+const COMMANDS: [&[&str]; 5] = [
+    &["context", "--max-tokens", "1000"],
+    &["context"],
+    &["context", "--json"],
+    &["tree", "--json"],
+    &["export"],
+];
+
 pub(super) fn rows(options: &Options) -> Outcome<Vec<Row>> {
     let folder = tempfile::tempdir_in(&options.folder)?;
     let place = folder.path();
@@ -19,7 +28,7 @@ pub(super) fn rows(options: &Options) -> Outcome<Vec<Row>> {
     for form in ["V1", "native"] {
         let short = session(place, form, SHORT)?;
         let long = session(place, form, LONG)?;
-        for args in [&["context", "--max-tokens", "1000"][..], &["tree", "--json"]] {
+        for args in COMMANDS {
             let short = bough_on(place, &short, args)?;
             let long = bough_on(place, &long, args)?;
             rows.extend(pair(&format!("{}, {form}", args.join(" ")), &long, Some(&short)));

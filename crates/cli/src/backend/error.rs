@@ -90,15 +90,18 @@ pub(crate) fn service_failed(error: ServiceError) -> CallError {
 
 impl From<ServiceError> for CallError {
     fn from(error: ServiceError) -> Self {
-        let damaged = matches!(
-            &error,
-            ServiceError::Storage { source: Some(source), .. }
-                if matches!(**source, StoreError::Corrupt { .. })
-        );
-        let kind =
-            if damaged { ErrorKind::Damaged } else { kind_of(error.code(), error.http_status()) };
-        Self::new(kind, error.code(), error.to_string())
+        if let ServiceError::Storage { source: Some(source), .. } = &error
+            && let StoreError::Corrupt { what, place } = &**source
+        {
+            return Self::new(ErrorKind::Damaged, error.code(), describe_damage(what, place));
+        }
+        Self::new(kind_of(error.code(), error.http_status()), error.code(), error.to_string())
     }
+}
+
+/// Damage, with its place: whoever runs the command may see the files.
+pub(crate) fn describe_damage(what: &str, place: &str) -> String {
+    format!("stored data is damaged: {what} ({place})")
 }
 
 impl From<CallError> for CommandError {

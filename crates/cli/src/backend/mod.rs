@@ -25,7 +25,7 @@ use crate::command_error::CommandResult;
 use crate::globals::Globals;
 
 pub(crate) use calls::ListRequest;
-pub(crate) use error::{CallError, service_failed, store_failed};
+pub(crate) use error::{CallError, describe_damage, service_failed, store_failed};
 pub(crate) use local::Local;
 pub(crate) use remote::Remote;
 pub(crate) use types::{

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::app::App;
+use crate::backend::describe_damage;
 use crate::command_error::{CommandError, CommandResult, ErrorKind};
 use crate::output::{Line, Style};
 use crate::resolve;
@@ -63,8 +64,17 @@ fn report(app: &App, reports: &[VerifyReport]) -> CommandResult<()> {
         return Ok(());
     }
     let text = format!("{} damaged", count(damaged as u64, "session is", "sessions are"));
-    Err(CommandError::new(ErrorKind::Damaged, text)
-        .hint("`bough salvage --to DIR` copies the intact part into a new data directory"))
+    Err(CommandError::new(ErrorKind::Damaged, text).hint(next_step(reports)))
+}
+
+/// The next step where records are damaged.
+const SALVAGE: &str = "`bough salvage --to DIR` copies the intact part into a new data directory";
+
+fn next_step(reports: &[VerifyReport]) -> &'static str {
+    if reports.iter().all(VerifyReport::lost_nothing) {
+        return "no record is damaged: the files are made again when the session is next changed";
+    }
+    SALVAGE
 }
 
 /// A report with the session's id under the name that it has in every other answer.
@@ -80,12 +90,14 @@ pub(crate) fn report_json(report: &impl Serialize) -> CommandResult<Value> {
 
 /// A failure of the store, by what a person can do about it.
 pub(crate) fn store_failed(error: StoreError) -> CommandError {
+    if let StoreError::Corrupt { what, place } = &error {
+        return CommandError::new(ErrorKind::Damaged, describe_damage(what, place)).hint(SALVAGE);
+    }
     let kind = match &error {
         StoreError::NotFound { .. } => ErrorKind::NotFound,
         StoreError::Locked { .. } | StoreError::Conflict { .. } | StoreError::Exists { .. } => {
             ErrorKind::Conflict
         }
-        StoreError::Corrupt { .. } => ErrorKind::Damaged,
         StoreError::Io(error) if error.kind() == std::io::ErrorKind::NotFound => {
             ErrorKind::NotFound
         }

@@ -289,6 +289,10 @@ fn damage_is_found_and_what_is_whole_is_copied() {
         let refused = place.run(&[command, &session]);
         assert_eq!(refused.code, 5, "{command}: {} {}", refused.out, refused.err);
         assert!(refused.err.contains("bough salvage"), "{command}: {}", refused.err);
+        let says = |text: &str| refused.err.contains(text);
+        let names_place =
+            says("error: stored data is damaged: the checksum") && says(" (segments/");
+        assert!(names_place, "{command}: {}", refused.err);
     }
     assert!(place.ok(&["ls"]).contains("Date parser"), "it is still listed");
     let rescued = place.file("rescued").display().to_string();

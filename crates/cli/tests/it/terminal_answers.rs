@@ -478,3 +478,24 @@ fn a_session_file_of_pi_is_forked_into_another_one() {
     assert_eq!(refused.code, 2, "never over a file");
     assert!(!refused.err.contains("--force"), "it has no such option: {refused:?}");
 }
+
+/// What every write makes again needs no copy of the session.
+#[test]
+fn damage_that_a_write_mends_is_told_from_a_loss() {
+    let place = Place::new();
+    let session = place.with(async |sessions| {
+        let session = sessions.create("Long").await;
+        let messages = (0..400).map(|_| user(&"word ".repeat(100))).collect();
+        sessions.append_many(&session, messages).await;
+        session
+    });
+    let table = crate::common::find(&place.data_dir(), "tbl");
+    let mut bytes = std::fs::read(&table).unwrap();
+    bytes[20] ^= 1;
+    std::fs::write(&table, bytes).unwrap();
+    let damaged = place.run(&["verify"]);
+    assert_eq!((damaged.code, damaged.err.contains("salvage")), (5, false), "{damaged:?}");
+    assert!(damaged.err.contains("hint: no record is damaged"), "{damaged:?}");
+    place.ok(&["rename", session.as_str(), "Written again"]);
+    assert!(place.ok(&["verify"]).contains("0 damaged"));
+}

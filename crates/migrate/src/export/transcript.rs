@@ -59,7 +59,7 @@ async fn branch(
     seen: &mut HashSet<EntryId>,
     out: &mut (dyn Write + Send),
 ) -> Result<u64> {
-    let mut path = Path::new(store, session, leaf);
+    let mut path = Path::new(store, session, leaf).beginning_at_newest(seen).await?;
     let mut shown = 0;
     let mut from = None;
     while let Some(page) = path.next().await? {

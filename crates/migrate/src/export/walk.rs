@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use bough_session::{Entry, EntryId, Record, SessionId};
-use bough_store::{PathQuery, PathStart, Position, ReadStore, StoreError, StoreExt, StoredRecord};
+use bough_store::{
+    PathPage, PathQuery, PathStart, Position, ReadStore, StoreError, StoreExt, StoredRecord,
+};
 
 use crate::error::Result;
 use crate::limits::PAGE_RECORDS;
@@ -54,6 +56,30 @@ impl<'a> Path<'a> {
         Self { store, session, leaf, start: PathStart::Root, last: None, done: false }
     }
 
+    /// Begins with the newest entry of the path that is in `known`, if there is one, so that what many branches share is not
+    /// read for each.
+    pub(super) async fn beginning_at_newest(mut self, known: &HashSet<EntryId>) -> Result<Self> {
+        if known.is_empty() {
+            return Ok(self);
+        }
+        let mut start = PathStart::Leaf;
+        loop {
+            let page = self.page_from(start).await?;
+            let found = page.entries.iter().find(|stored| known.contains(&stored.entry.id));
+            if let Some(found) = found {
+                // Pages begin after an entry, so with the one above it, unless it is the root.
+                if let Some(above) = &found.entry.parent_id {
+                    self.start = PathStart::After(above.clone());
+                }
+                return Ok(self);
+            }
+            match page.entries.last() {
+                Some(last) if page.more => start = PathStart::Before(last.entry.id.clone()),
+                _ => return Ok(self),
+            }
+        }
+    }
+
     /// The next page, without hidden entries: each entry follows the one before it. `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<Vec<Entry>>> {
         let mut entries = Vec::new();
@@ -68,14 +94,17 @@ impl<'a> Path<'a> {
     }
 
     async fn next_stored(&mut self) -> Result<Vec<Entry>> {
-        let query =
-            PathQuery { leaf: Some(self.leaf.clone()), start: self.start.clone(), limit: page() };
-        let found = self.store.path(self.session, &query).await?;
+        let found = self.page_from(self.start.clone()).await?;
         self.done = !found.more;
         if let Some(last) = found.entries.last() {
             self.start = PathStart::After(last.entry.id.clone());
         }
         Ok(found.entries.into_iter().map(|stored| stored.entry).collect())
+    }
+
+    async fn page_from(&self, start: PathStart<EntryId>) -> Result<PathPage> {
+        let query = PathQuery { leaf: Some(self.leaf.clone()), start, limit: page() };
+        Ok(self.store.path(self.session, &query).await?)
     }
 }
 

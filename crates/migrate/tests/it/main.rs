@@ -20,6 +20,7 @@ mod property;
 mod reading;
 mod rollback;
 mod served;
+mod transcript;
 mod v1_index;
 mod v1_session;
 mod ways_out;
