@@ -450,7 +450,7 @@ fn describe_lock(holder: &str) -> String {
 fn without_paths(error: &StoreError) -> String {
     match error {
         StoreError::Io(error) => format!("disk error: {}", error.kind()),
-        StoreError::Corrupt { what, .. } => what.clone(),
+        StoreError::Corrupt { what, .. } => format!("stored data is damaged: {what}"),
         StoreError::Latched { .. } => "an earlier write of this session failed".to_owned(),
         other => other.to_string(),
     }
@@ -465,6 +465,14 @@ mod tests {
         let hint = |id: &str| ServiceError::from(SessionId::parse(id).unwrap_err()).hint();
         assert!(hint("").contains("one character or more"));
         assert!(hint(&"x".repeat(100_000)).contains("Send less"));
+    }
+
+    #[test]
+    fn the_message_of_damage_says_that_it_is_damage() {
+        let damage = StoreError::corrupt("the file is missing".to_owned(), "/home/me".to_owned());
+        let message = ServiceError::from(damage).to_string();
+        assert!(message.contains("stored data is damaged: the file is missing"), "{message}");
+        assert!(!message.contains("/home"), "{message}");
     }
 
     #[test]
