@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use bough_record::BorrowedText;
 use schemars::JsonSchema;
-use serde::de::Error;
+use serde::de::{Error, MapAccess};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::formats::{self, ForeignBody};
 use crate::json::json_bytes;
+use crate::members::{Draft, UnknownMembers, read_draft};
 use crate::{AgentMessage, Bookkeeping, ContentBlock, EntryId, JsonMap, RawJson, Role};
 
 /// A node of the tree as it is stored: id, parent, time, and a body that may be another system's.
@@ -386,44 +387,68 @@ impl From<SessionEntry> for Entry {
     }
 }
 
-/// The kinds of entries.
-#[derive(Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum EntryKind {
-    Message,
-    Custom,
-}
-
 /// The members of an entry of either kind. Unknown members of the message are kept, those of the entry are not.
-#[derive(Deserialize)]
-struct EntryMembers {
-    kind: EntryKind,
-    id: EntryId,
+#[derive(Default)]
+struct EntryDraft {
+    is_message: Option<bool>,
+    id: Option<EntryId>,
     parent_id: Option<EntryId>,
-    timestamp: i64,
-    #[serde(default)]
+    timestamp: Option<i64>,
     revision: u64,
     origin: Option<JsonMap>,
     message: Option<Arc<AgentMessage>>,
     custom_type: Option<String>,
-    #[serde(default)]
     data: Value,
+}
+
+impl Draft for EntryDraft {
+    const TAG: Option<&'static str> = Some("kind");
+    const EXPECTED: &'static str = "an entry";
+
+    fn has_tag(&self) -> bool {
+        self.is_message.is_some()
+    }
+
+    fn set_tag<E: Error>(&mut self, word: &str) -> Result<(), E> {
+        self.is_message = Some(match word {
+            "message" => true,
+            "custom" => false,
+            _ => return Err(E::unknown_variant(word, &["message", "custom"])),
+        });
+        Ok(())
+    }
+
+    fn read<'de, A: MapAccess<'de>>(&mut self, key: &str, map: &mut A) -> Result<bool, A::Error> {
+        let is_message = self.is_message == Some(true);
+        match key {
+            "id" => self.id = Some(map.next_value()?),
+            "parent_id" => self.parent_id = map.next_value()?,
+            "timestamp" => self.timestamp = Some(map.next_value()?),
+            "revision" => self.revision = map.next_value()?,
+            "origin" => self.origin = map.next_value()?,
+            "message" if is_message => self.message = Some(map.next_value()?),
+            "custom_type" if !is_message => self.custom_type = Some(map.next_value()?),
+            "data" if !is_message => self.data = map.next_value()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn keep(&mut self, _unknown: UnknownMembers) {}
 }
 
 impl<'de> Deserialize<'de> for SessionEntry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let members = EntryMembers::deserialize(deserializer)?;
+        let draft: EntryDraft = read_draft(deserializer)?;
         let missing = D::Error::missing_field;
-        let EntryMembers { id, parent_id, timestamp, revision, origin, data, .. } = members;
-        Ok(match members.kind {
-            EntryKind::Message => {
-                let message = members.message.ok_or_else(|| missing("message"))?;
-                Self::Message { id, parent_id, timestamp, revision, origin, message }
-            }
-            EntryKind::Custom => {
-                let custom_type = members.custom_type.ok_or_else(|| missing("custom_type"))?;
-                Self::Custom { id, parent_id, timestamp, revision, origin, custom_type, data }
-            }
-        })
+        let id = draft.id.ok_or_else(|| missing("id"))?;
+        let timestamp = draft.timestamp.ok_or_else(|| missing("timestamp"))?;
+        let EntryDraft { parent_id, revision, origin, data, .. } = draft;
+        if draft.is_message == Some(true) {
+            let message = draft.message.ok_or_else(|| missing("message"))?;
+            return Ok(Self::Message { id, parent_id, timestamp, revision, origin, message });
+        }
+        let custom_type = draft.custom_type.ok_or_else(|| missing("custom_type"))?;
+        Ok(Self::Custom { id, parent_id, timestamp, revision, origin, custom_type, data })
     }
 }

@@ -75,6 +75,11 @@ fn entries_and_metas_have_their_fields_in_order() {
         r#"{"kind":"custom","id":"e","timestamp":3,"custom_type":"x"}"#,
         r#"{"kind":"custom","id":"e","parent_id":null,"timestamp":3,"revision":0,"custom_type":"x","data":null}"#,
     );
+    // Members of the other kind are passed over, whatever they are: files of session-manager are read by this, too.
+    check_as::<SessionEntry>(
+        r#"{"kind":"custom","id":"e","timestamp":3,"custom_type":"x","message":"none"}"#,
+        r#"{"kind":"custom","id":"e","parent_id":null,"timestamp":3,"revision":0,"custom_type":"x","data":null}"#,
+    );
     check::<SessionMeta>(
         r#"{"session_id":"s","title":"t","description":"","status":"error","status_reason":"r","metadata":{"o":"u"},"forked_from":"f","created_at":1,"updated_at":2,"message_count":3}"#,
     );
