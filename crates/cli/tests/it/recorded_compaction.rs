@@ -17,33 +17,42 @@ const LOOP: &str = "sess.p.m.1";
 
 /// The events of a loop of many turns.
 fn events(turns: usize) -> Vec<Value> {
+    loop_events((LOOP, None, json!("Initial")), LOOP, turns)
+}
+
+/// The events of a loop, given its id, its parent and how it continues that, with the questions of a loop.
+fn loop_events(
+    (id, parent, kind): (&str, Option<&str>, Value),
+    asked_in: &str,
+    turns: usize,
+) -> Vec<Value> {
     let at = |second: usize| format!("2026-11-15T07:{:02}:{:02}Z", second / 60, second % 60);
     let mut events = vec![json!({"type": "AgentStart", "agent_id": "a", "session_id": "sess",
-        "loop_id": LOOP, "parent_loop_id": null, "continuation_kind": "Initial",
+        "loop_id": id, "parent_loop_id": parent, "continuation_kind": kind,
         "timestamp": at(0), "metadata": null, "config_snapshot": null})];
     let mut messages = Vec::new();
     for turn in 0..turns {
         let answer = json!({"role": "assistant", "model": "m", "provider": "p", "timestamp": 1,
             "stopReason": "stop", "usage": {"input": 1, "output": 1, "cache_read": 0,
             "cache_write": 0, "reasoning": 0, "total_tokens": 2},
-            "content": [{"type": "text", "text": format!("Answer {turn}: {}", "word ".repeat(60))}]});
+            "content": [{"type": "text", "text": format!("Answer {turn} of {id}: {}", "word ".repeat(60))}]});
         let question = json!({"role": "user", "timestamp": 1,
-            "content": [{"type": "text", "text": format!("Question {turn}")}]});
-        events.push(json!({"type": "TurnStart", "loop_id": LOOP, "turn_index": turn,
+            "content": [{"type": "text", "text": format!("Question {turn} of {asked_in}")}]});
+        events.push(json!({"type": "TurnStart", "loop_id": id, "turn_index": turn,
             "timestamp": at(turn), "triggered_by": "User"}));
         for message in [question, answer.clone()] {
             messages.push(message.clone());
             for kind in ["MessageStart", "MessageEnd"] {
-                events.push(json!({"type": kind, "loop_id": LOOP, "message": message}));
+                events.push(json!({"type": kind, "loop_id": id, "message": message}));
             }
         }
-        events.push(json!({"type": "TurnEnd", "loop_id": LOOP, "turn_index": turn,
+        events.push(json!({"type": "TurnEnd", "loop_id": id, "turn_index": turn,
             "timestamp": at(turn), "message": answer, "tool_results": [],
             "usage": {"input": 1, "output": 1, "cache_read": 0, "cache_write": 0, "reasoning": 0,
             "total_tokens": 2}}));
     }
     events.push(
-        json!({"type": "AgentEnd", "loop_id": LOOP, "messages": messages, "timestamp": at(turns),
+        json!({"type": "AgentEnd", "loop_id": id, "messages": messages, "timestamp": at(turns),
         "usage": {"input": 1, "output": 1, "cache_read": 0, "cache_write": 0, "reasoning": 0,
         "total_tokens": 2}, "rejection": null}),
     );
@@ -52,6 +61,11 @@ fn events(turns: usize) -> Vec<Value> {
 
 fn recorded() -> Place {
     let place = Place::new();
+    record(&place, &events(20));
+    place
+}
+
+fn record(place: &Place, events: &[Value]) {
     let mut child = place
         .command(&["record"])
         .stdin(Stdio::piped())
@@ -59,11 +73,10 @@ fn recorded() -> Place {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let lines: String = events(20).iter().map(|event| format!("{event}\n")).collect();
+    let lines: String = events.iter().map(|event| format!("{event}\n")).collect();
     child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
     let done = answered(child.wait_with_output().unwrap());
     assert_eq!(done.code, 0, "{done:?}");
-    place
 }
 
 fn texts(context: &Value) -> Vec<String> {
@@ -74,6 +87,10 @@ fn texts(context: &Value) -> Vec<String> {
 
 /// The context as the recorder's loader builds it from the same log.
 fn loaded(place: &Place) -> Vec<String> {
+    loaded_at(place, LOOP)
+}
+
+fn loaded_at(place: &Place, id: &str) -> Vec<String> {
     place.with_store(async |store| {
         let clock = Arc::new(SystemClock::new());
         let service = Service::new(Arc::new(store.clone()), clock, Arc::new(OsEntropy));
@@ -85,7 +102,7 @@ fn loaded(place: &Place) -> Vec<String> {
             ..CompactionConfig::default()
         };
         let counter = HeuristicTokenCounter;
-        let context = build_context_from_session(&session, LOOP, &config, usize::MAX, &counter);
+        let context = build_context_from_session(&session, id, &config, usize::MAX, &counter);
         context.messages.iter().map(bough_recorder::RecordedMessage::text).collect()
     })
 }
@@ -118,6 +135,35 @@ fn blocks_are_written_and_every_context_honours_them() {
         place.json(&["compact", "sess", "--undo"])["nothing_to_do"],
         "no compaction is in force"
     );
+}
+
+/// Continuations, a branch, and other tries with another question and with the same; each after the loops before it, and again
+/// when what is older is compacted.
+#[test]
+fn every_builder_follows_the_branches_of_a_recorded_session_alike() {
+    let place = recorded();
+    let id = |number: usize| format!("sess.p.m.{number}");
+    let tagged = |kind: &str| json!({kind: {"tag": "again"}});
+    let kinds = [
+        (2, 1, 2, json!("Default")),
+        (3, 1, 3, tagged("Branch")),
+        (4, 3, 4, json!("Default")),
+        (5, 3, 5, tagged("Rerun")),
+        (6, 5, 6, json!("Default")),
+        (7, 6, 6, tagged("Rerun")),
+        (8, 7, 8, json!("Default")),
+    ];
+    for (number, parent, asked_in, kind) in kinds {
+        let (own, parent) = (id(number), id(parent));
+        record(&place, &loop_events((&own, Some(&parent), kind), &id(asked_in), 3));
+        let context = texts(&place.json(&["context", "sess"])["context"]);
+        assert_eq!(context, loaded_at(&place, &own), "after {own}");
+        assert!(context.last().unwrap().contains(&own), "{context:?}");
+    }
+    place.ok(&["compact", "sess", "--keep-recent", "500", "--yes"]);
+    let compacted = texts(&place.json(&["context", "sess"])["context"]);
+    assert!(compacted.iter().any(|text| text.starts_with("[Summary]")), "{compacted:?}");
+    assert_eq!(compacted, loaded_at(&place, &id(8)));
 }
 
 /// What the command prints for programs is what HTTP answers, of a conversation and of a recorded session.

@@ -16,6 +16,9 @@ pub trait SessionStore: Send + Sync {
     ///
     /// A session that lacks something that is stored already is not stored ([`SessionError::LostUpdate`]). The call
     /// never waits for another writer ([`SessionError::Locked`]).
+    ///
+    /// Nothing tells a session from which something was taken out from one that is older. So what was taken out of the
+    /// stored one, such as a whole loop, is there again after a recorder that still has it saves its session.
     async fn save(&self, session: &RecordedSession) -> Result<(), SessionError>;
 
     /// A stored session.
