@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io;
+use std::sync::atomic::Ordering;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,7 +16,7 @@ use crate::format::{
 };
 use crate::queue::check_batch;
 use crate::record;
-use crate::store::LogStore;
+use crate::store::{Inner, LogStore};
 use bough_record::{Envelope, Fold, Head, Incarnation, kind};
 
 /// What stands in `staging/` longer than this was left by a process that ended.
@@ -137,23 +138,42 @@ fn first_manifest(
     })
 }
 
+impl<F: Fold> LogStore<F> {
+    /// Makes the folders that could not be made when the directory was opened. Before anything is put into them.
+    pub(crate) fn ensure_folders(&self) -> Result<()> {
+        let Inner { platform, lacks_folders, .. } = &*self.inner;
+        if lacks_folders.load(Ordering::Acquire) {
+            make_side_folders(platform)?;
+            platform.disk.sync_dir(&RelPath::root())?;
+            lacks_folders.store(false, Ordering::Release);
+        }
+        Ok(())
+    }
+}
+
 /// Makes the folders of a directory of logs, and removes what interrupted builds left behind. On a disk that takes no
-/// writing, what is missing or left behind beside the logs keeps nobody from reading them.
-pub(crate) fn make_folders(platform: &Platform) -> Result<()> {
+/// writing, what is missing or left behind beside the logs keeps nobody from reading them. Returns whether all folders are
+/// there.
+pub(crate) fn make_folders(platform: &Platform) -> Result<bool> {
     let unless_read_only = |error: io::Error| match takes_no_writing(&error) {
-        true => Ok(()),
+        true => Ok(false),
         false => Err(error),
     };
     let (disk, sessions) = (&platform.disk, RelPath::parse(SESSIONS)?);
     disk.ensure_dir(&sessions)?;
-    for folder in [TRASH, STAGING] {
-        let made = disk.ensure_dir(&RelPath::parse(folder)?);
-        made.map(drop).or_else(unless_read_only)?;
-    }
+    let is_complete = make_side_folders(platform).map(|()| true).or_else(unless_read_only)?;
     // Also when nothing was made: an earlier incarnation may have ended before it synced what it made.
     disk.sync_dir(&RelPath::root())?;
     disk.sync_dir(&sessions)?;
-    sweep_staging(platform).or_else(unless_read_only)?;
+    sweep_staging(platform).map(|()| true).or_else(unless_read_only)?;
+    Ok(is_complete)
+}
+
+/// Makes the folders beside that of the live logs. The caller syncs the folder that they are in.
+pub(crate) fn make_side_folders(platform: &Platform) -> io::Result<()> {
+    for folder in [TRASH, STAGING] {
+        platform.disk.ensure_dir(&RelPath::parse(folder)?)?;
+    }
     Ok(())
 }
 

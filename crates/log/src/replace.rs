@@ -93,6 +93,7 @@ impl<F: Fold> LogStore<F> {
         let Some(incarnation) = self.replaced_by(container) else {
             return Ok(());
         };
+        self.ensure_folders()?;
         let disk = &self.inner.platform.disk;
         let old = Container::live(id, incarnation)?;
         // The new incarnation must be certain to stand here before the old one goes.

@@ -42,6 +42,7 @@ impl<F: Fold> LogStore<F> {
     /// Begins a log in a folder of `staging/`, with a store of its own there. What an earlier attempt of the same
     /// folder's name left is removed.
     pub fn stage(&self, name: &str, id: &str) -> Result<StagedLog<F>> {
+        self.ensure_folders()?;
         let disk = &self.inner.platform.disk;
         let dir = RelPath::parse(STAGING)?.join(name)?;
         if disk.stat(&dir)?.is_some() {

@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak, mpsc};
 use std::time::Duration;
 
@@ -41,6 +41,8 @@ pub(crate) struct Inner<F: Fold> {
     due: Option<mpsc::Sender<Weak<Writer<F>>>>,
     /// Logs that readers had to make again.
     pub(crate) rebuilt: Arc<RebuiltLogs<F>>,
+    /// Whether the disk took no writing when the folders were made. They are made before something is put into them.
+    pub(crate) lacks_folders: AtomicBool,
 }
 
 /// The writer of one log, if it is open. Locked while the log is opened or closed, so that one slow log stalls no other.
@@ -74,13 +76,13 @@ impl<F: Fold> LogStore<F> {
     /// Opens a directory of logs, making the folders that are missing. Where nothing can be written, the logs that are
     /// there can be read.
     pub fn open(platform: Platform, options: Options) -> Result<Self> {
-        create::make_folders(&platform)?;
+        let lacks_folders = AtomicBool::new(!create::make_folders(&platform)?);
         let due = match options.maintenance {
             Maintenance::Background => Some(start_rounds()),
             Maintenance::Inline => None,
         };
         let open = Mutex::default();
-        let inner = Inner { platform, options, open, due, rebuilt: Arc::default() };
+        let inner = Inner { platform, options, open, due, rebuilt: Arc::default(), lacks_folders };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -89,7 +91,8 @@ impl<F: Fold> LogStore<F> {
     #[must_use]
     pub fn open_to_look(platform: Platform, options: Options) -> Self {
         let open = Mutex::default();
-        let inner = Inner { platform, options, open, due: None, rebuilt: Arc::default() };
+        let (due, rebuilt, lacks_folders) = (None, Arc::default(), AtomicBool::new(false));
+        let inner = Inner { platform, options, open, due, rebuilt, lacks_folders };
         Self { inner: Arc::new(inner) }
     }
 
@@ -477,6 +480,7 @@ impl<F: Fold> LogStore<F> {
     /// Takes the lock under which logs of a shard come and go.
     pub(crate) fn lock_shard(&self, id: &str) -> Result<Box<dyn bough_platform::Lock>> {
         const TRIES: u32 = 2_500;
+        self.ensure_folders()?;
         let Inner { platform, options, .. } = &*self.inner;
         let dir = shard_dir(id)?;
         platform.disk.ensure_dir(&dir)?;

@@ -324,6 +324,27 @@ fn a_full_or_broken_disk_is_an_error_by_its_name_and_loses_nothing() {
     }
 }
 
+/// A directory opens for reading where nothing can be written. What could not be made then is made when there is room.
+#[test]
+fn a_directory_that_was_opened_on_a_full_disk_is_written_once_there_is_room() {
+    use bough_testkit::{Call, Fault, FaultPlan};
+    for at in [2, 3] {
+        let machine = Machine::new();
+        machine.disk.inject(FaultPlan::from(Fault::Full, at).only(Call::CreateDir));
+        let process = machine.start();
+        assert!(!process.store.contains("s").unwrap());
+        let full = process.store.create("s", vec![entry(1)]).unwrap_err();
+        assert!(matches!(full, LogError::Full(_)), "{full}");
+        machine.disk.heal();
+        fill(&process.store, "s", 3);
+        process.store.delete("s", 5, "{}").unwrap();
+        let deleted = process.store.trash().unwrap()[0].incarnation;
+        assert!(process.store.purge_one("s", deleted, None).unwrap());
+        fill(&process.store, "t", 2);
+        assert_eq!(machine.after_power_cut().shown("t"), [1, 2]);
+    }
+}
+
 /// A tenant is reserved in the format: what a later version wrote there stays.
 #[test]
 fn a_tenant_in_the_manifest_stays_when_the_log_is_written() {
